@@ -1,0 +1,102 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+
+	"agentchat/shared/ident"
+)
+
+// An Error is a failure that the caller is told of, as a problem document (RFC 9457).
+type Error struct {
+	Code      Code
+	Detail    string // a sentence for people: what was wrong and what would be right; may change
+	Field     string // JSON pointer (RFC 6901) to the member of the body that is to blame, if one is
+	Parameter string // name of the path segment, query parameter or header that is to blame, if one is
+
+	First   *uint64       // GenerationChanged, HistoryTrimmed: the first usable position
+	Tail    *uint64       // CursorBeyondTail: the tail
+	Senders []ident.Agent // AmbiguousMessageID: who used the id
+	Message ident.Message // OutcomeUnknown: the id to repeat with
+
+	cause error
+}
+
+// Errorf returns an Error with a detail for people.
+func Errorf(c Code, format string, args ...any) *Error {
+	return &Error{Code: c, Detail: fmt.Sprintf(format, args...)}
+}
+
+// InvalidField returns an Error that blames the member of the body at pointer.
+func InvalidField(pointer, format string, args ...any) *Error {
+	e := Errorf(Invalid, format, args...)
+	e.Field = pointer
+	return e
+}
+
+// InvalidParameter returns an Error that blames a path segment, a query
+// parameter or a header.
+func InvalidParameter(name, format string, args ...any) *Error {
+	e := Errorf(Invalid, format, args...)
+	e.Parameter = name
+	return e
+}
+
+// Because keeps the cause for the log; a client never sees it.
+func (e *Error) Because(cause error) *Error {
+	e.cause = cause
+	return e
+}
+
+// Error returns the code, the detail and the cause, for a log.
+func (e *Error) Error() string {
+	s := string(e.Code) + ": " + e.Detail
+	if e.cause != nil {
+		s += ": " + e.cause.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.cause }
+
+// AsError returns the Error in err's tree; any other error is Internal, with
+// err as its cause.
+func AsError(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return Errorf(Internal, "the server failed to answer; it logged why under this request id").Because(err)
+}
+
+// A Problem is an Error on the wire: application/problem+json (RFC 9457).
+type Problem struct {
+	Type      string        `json:"type"` // about:blank: Code says more than a type could
+	Title     string        `json:"title"`
+	Status    int           `json:"status"`
+	Detail    string        `json:"detail"`
+	Code      Code          `json:"code"`
+	Field     string        `json:"field,omitempty"`     // JSON pointer into the body
+	Parameter string        `json:"parameter,omitempty"` // path segment, query parameter or header
+	First     *uint64       `json:"first,omitempty"`
+	Tail      *uint64       `json:"tail,omitempty"`
+	Senders   []ident.Agent `json:"senders,omitempty"`
+	Message   ident.Message `json:"message_id,omitempty"`
+	Outcome   string        `json:"outcome,omitempty"` // "unknown": the write may have happened
+	Retry     string        `json:"retry,omitempty"`   // with outcome: what may be done
+	RequestID ident.Request `json:"request_id"`
+}
+
+// Problem returns what the client is shown of e.
+func (e *Error) Problem(id ident.Request) Problem {
+	t := e.Code.Trait()
+	p := Problem{
+		Type: "about:blank", Title: t.Title, Status: t.Status, Detail: e.Detail, Code: e.Code,
+		Field: e.Field, Parameter: e.Parameter, First: e.First, Tail: e.Tail, Senders: e.Senders, Message: e.Message,
+		RequestID: id,
+	}
+	if t.Unknown {
+		p.Outcome, p.Retry = "unknown", "same id only"
+	}
+	return p
+}

@@ -1,0 +1,173 @@
+// Package ident holds the identifiers of the protocols as types that cannot
+// hold a bad value: UnmarshalText is the only way in from JSON, a path or a
+// query, and Parse functions are the way in from Go. A value that exists has
+// been checked; nothing checks it again.
+//
+// Grammars are counted in bytes. All but the conversation and correlation ids
+// are ASCII, compared bytewise, never folded and never normalised, so two ids
+// that look alike are two ids (Agent Chat v1, Identity).
+package ident
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ErrSyntax is in the tree of every error that this package returns.
+var ErrSyntax = errors.New("malformed identifier")
+
+// An Agent names an agent and its inbox: 1-64 of a-z 0-9 . _ - beginning and
+// ending with a letter or number (Agent Chat v1, Identity).
+type Agent string
+
+// A Message is an envelope's id, chosen by the sender or made by NewMessage:
+// 1-128 of A-Z a-z 0-9 . _ : - beginning and ending with a letter or number.
+type Message string
+
+// A Conversation groups envelopes: 1-256 bytes of UTF-8 without control characters.
+type Conversation string
+
+// A Correlation ties an answer to its question: 1-256 bytes of UTF-8 without
+// control characters.
+type Correlation string
+
+// A Request is the id of one HTTP request: 1-128 of A-Z a-z 0-9 . _ -.
+type Request string
+
+// A Generation tells one registration of an agent name from the next: 16
+// lower-case hexadecimal digits (8 random bytes).
+type Generation string
+
+// A Key is the public id of an agent key: 1-32 of a-z 0-9.
+type Key string
+
+// ParseAgent returns s as an Agent, or an error that says what is wrong.
+func ParseAgent(s string) (Agent, error) { return parse[Agent](s) }
+
+// ParseMessage returns s as a Message, or an error that says what is wrong.
+func ParseMessage(s string) (Message, error) { return parse[Message](s) }
+
+// ParseConversation returns s as a Conversation, or an error that says what is wrong.
+func ParseConversation(s string) (Conversation, error) { return parse[Conversation](s) }
+
+// ParseCorrelation returns s as a Correlation, or an error that says what is wrong.
+func ParseCorrelation(s string) (Correlation, error) { return parse[Correlation](s) }
+
+// ParseRequest returns s as a Request, or an error that says what is wrong.
+func ParseRequest(s string) (Request, error) { return parse[Request](s) }
+
+// ParseGeneration returns s as a Generation, or an error that says what is wrong.
+func ParseGeneration(s string) (Generation, error) { return parse[Generation](s) }
+
+// ParseKey returns s as a Key, or an error that says what is wrong.
+func ParseKey(s string) (Key, error) { return parse[Key](s) }
+
+// UnmarshalText sets a to the agent id in b.
+func (a *Agent) UnmarshalText(b []byte) error { return set(a, b) }
+
+// UnmarshalText sets m to the message id in b.
+func (m *Message) UnmarshalText(b []byte) error { return set(m, b) }
+
+// UnmarshalText sets c to the conversation id in b.
+func (c *Conversation) UnmarshalText(b []byte) error { return set(c, b) }
+
+// UnmarshalText sets c to the correlation id in b.
+func (c *Correlation) UnmarshalText(b []byte) error { return set(c, b) }
+
+// UnmarshalText sets r to the request id in b.
+func (r *Request) UnmarshalText(b []byte) error { return set(r, b) }
+
+// UnmarshalText sets g to the generation in b.
+func (g *Generation) UnmarshalText(b []byte) error { return set(g, b) }
+
+// UnmarshalText sets k to the key id in b.
+func (k *Key) UnmarshalText(b []byte) error { return set(k, b) }
+
+type id interface {
+	~string
+	rule() rule
+}
+
+func (Agent) rule() rule {
+	return rule{noun: "an agent id", max: 64, inner: lower + digit + "._-", outer: lower + digit,
+		shape: "1-64 lower-case letters, digits, '.', '_' or '-', beginning and ending with a letter or digit"}
+}
+
+func (Message) rule() rule {
+	return rule{noun: "a message id", max: 128, inner: alnum + "._:-", outer: alnum,
+		shape: "1-128 letters, digits, '.', '_', ':' or '-', beginning and ending with a letter or digit"}
+}
+
+func (Conversation) rule() rule {
+	return rule{noun: "a conversation id", max: 256, shape: "1-256 bytes of UTF-8 without control characters"}
+}
+
+func (Correlation) rule() rule {
+	return rule{noun: "a correlation id", max: 256, shape: "1-256 bytes of UTF-8 without control characters"}
+}
+
+func (Request) rule() rule {
+	return rule{noun: "a request id", max: 128, inner: alnum + "._-", outer: alnum + "._-",
+		shape: "1-128 letters, digits, '.', '_' or '-'"}
+}
+
+func (Generation) rule() rule {
+	return rule{noun: "a generation", min: 16, max: 16, inner: hexDigit, outer: hexDigit, shape: "16 lower-case hexadecimal digits"}
+}
+
+func (Key) rule() rule {
+	return rule{noun: "a key id", max: 32, inner: lower + digit, outer: lower + digit, shape: "1-32 lower-case letters or digits"}
+}
+
+const (
+	lower    = "abcdefghijklmnopqrstuvwxyz"
+	digit    = "0123456789"
+	alnum    = lower + "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + digit
+	hexDigit = digit + "abcdef"
+)
+
+// A rule is one grammar. An empty inner set means any UTF-8 but control characters.
+type rule struct {
+	noun, shape  string
+	min, max     int
+	inner, outer string
+}
+
+func parse[T id](s string) (T, error) {
+	r := T("").rule()
+	if err := r.check(s); err != nil {
+		return "", err
+	}
+	return T(s), nil
+}
+
+func set[T id](p *T, b []byte) error {
+	v, err := parse[T](string(b))
+	if err != nil {
+		return err
+	}
+	*p = v
+	return nil
+}
+
+func (r rule) check(s string) error {
+	if s == "" || len(s) < r.min || len(s) > r.max || !r.allows(s) {
+		return fmt.Errorf("%w: %s is %s", ErrSyntax, r.noun, r.shape)
+	}
+	return nil
+}
+
+func (r rule) allows(s string) bool {
+	if r.inner == "" {
+		return utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0
+	}
+	for i := range len(s) {
+		if strings.IndexByte(r.inner, s[i]) < 0 {
+			return false
+		}
+	}
+	return strings.IndexByte(r.outer, s[0]) >= 0 && strings.IndexByte(r.outer, s[len(s)-1]) >= 0
+}

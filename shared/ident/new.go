@@ -1,0 +1,69 @@
+package ident
+
+import (
+	"encoding/hex"
+	"io"
+	"strings"
+	"time"
+)
+
+const (
+	messagePrefix      = "msg_"
+	conversationPrefix = "conv_"
+)
+
+// NewMessage makes a message id: "msg_" and the 32 hexadecimal digits of a
+// UUIDv7 (RFC 9562) of now and 74 random bits. It panics if random fails, as a
+// process without randomness can make no promise about ids.
+func NewMessage(now time.Time, random io.Reader) Message {
+	u := bytes(random, 16)
+	ms := uint64(now.UnixMilli()) //nolint:gosec // before 1970 there were no messages
+	for i := range 6 {
+		u[i] = byte(ms >> (40 - 8*i))
+	}
+	u[6] = u[6]&0x0f | 0x70
+	u[8] = u[8]&0x3f | 0x80
+	return Message(messagePrefix + hex.EncodeToString(u))
+}
+
+// NewConversation makes a conversation id: "conv_" and 32 hexadecimal digits.
+func NewConversation(random io.Reader) Conversation {
+	return Conversation(conversationPrefix + hex.EncodeToString(bytes(random, 16)))
+}
+
+// NewGeneration makes a generation of 8 random bytes.
+func NewGeneration(random io.Reader) Generation {
+	return Generation(hex.EncodeToString(bytes(random, 8)))
+}
+
+// NewKey makes the public id of an agent key: 16 hexadecimal digits.
+func NewKey(random io.Reader) Key {
+	return Key(hex.EncodeToString(bytes(random, 8)))
+}
+
+// Time returns the time inside an id of the form that NewMessage makes, to the
+// millisecond. It is a hint where to begin a search, never a proof: a caller may
+// send an id of this form with any time in it. ok is false for any other form.
+func (m Message) Time() (t time.Time, ok bool) {
+	digits, found := strings.CutPrefix(string(m), messagePrefix)
+	if !found || len(digits) != 32 || strings.Trim(digits, hexDigit) != "" {
+		return time.Time{}, false
+	}
+	u, err := hex.DecodeString(digits)
+	if err != nil || u[6]>>4 != 7 || u[8]>>6 != 2 {
+		return time.Time{}, false
+	}
+	var ms int64
+	for _, b := range u[:6] {
+		ms = ms<<8 | int64(b)
+	}
+	return time.UnixMilli(ms).UTC(), true
+}
+
+func bytes(random io.Reader, n int) []byte {
+	b := make([]byte, n)
+	if _, err := io.ReadFull(random, b); err != nil {
+		panic("ident: no randomness: " + err.Error())
+	}
+	return b
+}

@@ -1,0 +1,49 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What a caller of a Store must tell apart; test with errors.Is. Only ErrUnknown
+// may have written anything.
+var (
+	ErrPosition    = errors.New("position taken")                  // *PositionError
+	ErrFenced      = errors.New("fenced")                          // *FencedError
+	ErrTrimmed     = errors.New("trimmed")                         // *TrimmedError
+	ErrBeyondTail  = errors.New("beyond the tail")                 // *BeyondTailError
+	ErrNotFound    = errors.New("no such stream")                  // Create it first
+	ErrExists      = errors.New("stream exists")                   // Create only
+	ErrInvalid     = errors.New("invalid")                         // a limit of S2 is broken
+	ErrUnavailable = errors.New("store unavailable")               // definite: nothing was written, a repeat may succeed
+	ErrUnknown     = errors.New("outcome unknown")                 // an append or a change that may have happened, or may still
+	ErrCorrupt     = errors.New("stream is not what it should be") // a gap where records must be dense
+)
+
+// A PositionError says that another record stands where one was to be written.
+type PositionError struct{ Tail uint64 }
+
+func (e *PositionError) Error() string        { return fmt.Sprintf("position taken: the tail is %d", e.Tail) }
+func (e *PositionError) Is(target error) bool { return target == ErrPosition }
+
+// A FencedError says that a stream has another fencing token than the append
+// carried. Token is public; "" means that the stream has none.
+type FencedError struct{ Token string }
+
+func (e *FencedError) Error() string        { return fmt.Sprintf("fenced: the token is %q", e.Token) }
+func (e *FencedError) Is(target error) bool { return target == ErrFenced }
+
+// A TrimmedError says that records were removed; First is the first position
+// that can be read (the tail if none is left).
+type TrimmedError struct{ First uint64 }
+
+func (e *TrimmedError) Error() string {
+	return fmt.Sprintf("trimmed: the first retained position is %d", e.First)
+}
+func (e *TrimmedError) Is(target error) bool { return target == ErrTrimmed }
+
+// A BeyondTailError says that a read began behind the end of the stream.
+type BeyondTailError struct{ Tail uint64 }
+
+func (e *BeyondTailError) Error() string        { return fmt.Sprintf("beyond the tail %d", e.Tail) }
+func (e *BeyondTailError) Is(target error) bool { return target == ErrBeyondTail }

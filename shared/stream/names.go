@@ -1,0 +1,113 @@
+package stream
+
+import (
+	"strings"
+	"time"
+
+	"agentchat/shared/ident"
+)
+
+// A Basin is one of the two groups of streams, each with a configuration of its own.
+type Basin int
+
+const (
+	// Main holds what somebody created: an append to a missing stream is
+	// refused, and nothing is deleted for being empty.
+	Main Basin = iota
+	// Ops holds working records: created on append, kept for OpsRetention,
+	// deleted OpsDeleteOnEmpty after they are empty.
+	Ops
+)
+
+// The life of a stream of the Ops basin.
+const (
+	OpsRetention     = 7 * 24 * time.Hour
+	OpsDeleteOnEmpty = 24 * time.Hour
+)
+
+// BasinConfig is what Store.Ensure configures, and Store.Check checks.
+type BasinConfig struct {
+	CreateOnAppend bool
+	Default        Config // of a stream that is created without one of its own
+}
+
+// Config returns the configuration that b must have.
+func (b Basin) Config() BasinConfig {
+	if b == Ops {
+		return BasinConfig{CreateOnAppend: true, Default: Config{Retention: OpsRetention, DeleteOnEmpty: OpsDeleteOnEmpty}}
+	}
+	return BasinConfig{}
+}
+
+// Suffix is what b's name on S2 adds to the configured basin name.
+func (b Basin) Suffix() string {
+	if b == Ops {
+		return "-ops"
+	}
+	return ""
+}
+
+// A Name is a stream's name and basin. Names are made in this file only, from
+// ident types, so that no name escapes its family. The zero Name is none.
+type Name struct {
+	basin Basin
+	path  string
+}
+
+// Inbox holds what was sent to agent, as envelopes, and the fences of its epochs.
+func Inbox(agent ident.Agent) Name { return Name{Main, "inbox/" + string(agent)} }
+
+// Agent holds the registrations of agent: profile, generation, key hashes.
+func Agent(agent ident.Agent) Name { return Name{Main, "agents/" + string(agent)} }
+
+// Claim holds the claim of one send with a caller's id, within one registration of the sender.
+func Claim(sender ident.Agent, g ident.Generation, id ident.Message) Name {
+	return Name{Ops, "sends/" + string(sender) + "/" + string(g) + "/" + string(id)}
+}
+
+// Basin returns where the stream is.
+func (n Name) Basin() Basin { return n.basin }
+
+// String returns the name within its basin, as S2 has it.
+func (n Name) String() string { return n.path }
+
+// IsZero reports whether n names nothing.
+func (n Name) IsZero() bool { return n.path == "" }
+
+// A Prefix is what the names of one family begin with.
+type Prefix struct {
+	basin Basin
+	path  string
+}
+
+// Prefixes of the families that are listed or watched.
+var (
+	Inboxes = Prefix{Main, "inbox/"}
+	Agents  = Prefix{Main, "agents/"}
+)
+
+// Basin returns where the family is.
+func (p Prefix) Basin() Basin { return p.basin }
+
+// String returns the prefix as S2 has it.
+func (p Prefix) String() string { return p.path }
+
+// Name returns the name that S2 lists as path, if it is under p.
+func (p Prefix) Name(path string) (Name, bool) {
+	if !strings.HasPrefix(path, p.path) {
+		return Name{}, false
+	}
+	return Name{p.basin, path}, true
+}
+
+// AgentOf returns the agent whose inbox or registration n is. ok is false if n
+// is no such name, or was not made by this package (a foreign stream in the basin).
+func AgentOf(n Name) (agent ident.Agent, ok bool) {
+	for _, p := range []Prefix{Inboxes, Agents} {
+		if rest, found := strings.CutPrefix(n.path, p.path); found && n.basin == p.basin {
+			agent, err := ident.ParseAgent(rest)
+			return agent, err == nil
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,70 @@
+# The targets that people and CI run; `make` lists them. Everything a target
+# needs beyond Go and Node it fetches itself.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+TOOL := $(GO) tool -modfile=tools/go.mod
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+BUILD := -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
+LISTEN ?= 127.0.0.1:8080
+DATA ?= .agent-chat
+FUZZTIME ?= 10s
+
+.PHONY: help
+help: ## List the targets
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## Start everything on one port: LISTEN=127.0.0.1:8080 DATA=.agent-chat
+	@exec bin/agent-chat dev --listen $(LISTEN) --data $(DATA)
+
+.PHONY: test
+test: ## Run all tests
+	@scripts/test
+
+.PHONY: setup
+setup: ## Fetch what the other targets need
+	$(GO) mod download
+	$(GO) -C tools mod download
+
+.PHONY: build
+build: ## Build bin/agent-chat
+	$(GO) build $(BUILD) -o bin/agent-chat ./cmd/agent-chat
+
+.PHONY: race
+race: ## Run all tests with the race detector
+	$(GO) test -race -short ./...
+
+.PHONY: fuzz
+fuzz: ## Fuzz each target for FUZZTIME=10s
+	@scripts/fuzz $(FUZZTIME)
+
+.PHONY: bench
+bench: ## Measure, and rewrite docs/performance.md
+	@scripts/bench/run
+
+.PHONY: test-s2lite
+test-s2lite: ## Run the store's suite against the real `s2 lite` (installs it if it is missing: long)
+	@scripts/s2lite
+
+.PHONY: lint
+lint: ## Check style, and the OpenAPI document
+	$(TOOL) golangci-lint run ./...
+	@scripts/lint-openapi
+
+.PHONY: fmt
+fmt: ## Format
+	$(TOOL) golangci-lint fmt ./...
+
+.PHONY: gen
+gen: ## Rewrite the generated files
+	$(GO) test ./shared/openapi -update
+
+.PHONY: check
+check: lint test ## Lint and test
+
+.PHONY: ci
+ci: ## What CI runs
+	@.ci/run

@@ -1,0 +1,233 @@
+// Package agentchat_test holds the rules of the repository as tests. They parse
+// the files themselves, since a test that calls the go command passes from its
+// cache when a file is added.
+package agentchat_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// layers lists the packages from the ground up. A package may import those of
+// the layers above its own line, and within its layer those that stand before
+// it. A folder that no entry covers fails the test; an entry ending in "/..."
+// covers a tree whose packages do not import each other.
+var layers = []struct {
+	name     string
+	packages []string
+}{
+	{"words", []string{"shared/ident", "shared/stream", "shared/api", "shared/route"}},
+	{"rules", []string{"shared/strictjson", "shared/valid", "shared/sse", "shared/agent"}},
+	{"state", []string{
+		"shared/s2local/engine", "shared/stream/localstream", "shared/stream/s2stream", "shared/stream/faultstream",
+		"shared/stream/streamtest", "shared/s2local/wire", "shared/journal", "shared/mailbox",
+	}},
+	{"service", []string{"shared/auth", "shared/env", "shared/openapi", "shared/serve", "shared/client", "shared/apitest"}},
+	{"functions", []string{"functions/..."}},
+	{"registry", []string{"functions"}},
+	{"mains", []string{"cmd/...", "scripts/..."}},
+}
+
+// only lists the modules, and the calls, that a few packages alone may use.
+var only = []struct {
+	what    string // import path prefix
+	allowed []string
+	why     string
+}{
+	{"github.com/cockroachdb/pebble", []string{"shared/s2local/engine"}, "the engine hides its storage"},
+	{"github.com/s2-streamstore/s2-sdk-go", []string{"shared/stream/s2stream", "shared/s2local/wire"}, "one backend speaks to S2, one server speaks its types"},
+	{"github.com/aws/aws-lambda-go", []string{"shared/lambdahost"}, "handlers do not know their host"},
+	{"github.com/awslabs/aws-lambda-go-api-proxy", []string{"shared/lambdahost"}, "handlers do not know their host"},
+	{"github.com/aws/aws-cdk-go", []string{"infra"}, "infra is a module of its own"},
+	{"github.com/spf13/cobra", []string{"cmd/agent-chat"}, "flags belong to the command line"},
+	{"agentchat/shared/s2local/engine", []string{"shared/s2local/wire", "shared/stream/localstream", "cmd/agent-chat"}, "a Lambda must not link the embedded store"},
+	{"agentchat/shared/stream/localstream", []string{"cmd/agent-chat"}, "a Lambda must not link the embedded store"},
+}
+
+// testOnly lists what no shipped code may import.
+var testOnly = []string{
+	"testing", "agentchat/shared/stream/streamtest", "agentchat/shared/stream/faultstream", "agentchat/shared/apitest",
+	"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "pgregory.net/rapid", "github.com/anishathalye/porcupine",
+}
+
+// testKits are the packages that exist for tests, and so may import what is testOnly.
+var testKits = []string{"shared/stream/streamtest", "shared/stream/faultstream", "shared/apitest"}
+
+const maxLines = 400 // of a file that is not a test
+
+// Who may import whom, from the files themselves.
+func TestLayering(t *testing.T) {
+	rank := func(dir string) (layer, place int, ok bool) {
+		for i, l := range layers {
+			for j, p := range l.packages {
+				if tree, isTree := strings.CutSuffix(p, "/..."); isTree && strings.HasPrefix(dir, tree+"/") || p == dir {
+					return i, j, true
+				}
+			}
+		}
+		return 0, 0, false
+	}
+	for _, f := range goFiles(t) {
+		dir := path.Dir(f)
+		if dir == "." {
+			continue // the repository's own rules
+		}
+		layer, place, ok := rank(dir)
+		if !ok {
+			t.Errorf("%s: no layer covers the folder %s; give it a place in layers", f, dir)
+			continue
+		}
+		isTest := strings.HasSuffix(f, "_test.go")
+		for _, imp := range imports(t, f) {
+			if !isTest && !slices.Contains(testKits, dir) && slices.ContainsFunc(testOnly, func(p string) bool { return hasPath(imp, p) }) {
+				t.Errorf("%s imports %s, which is for tests only", f, imp)
+			}
+			if layers[layer].name == "words" && !isTest && strings.Contains(strings.SplitN(imp, "/", 2)[0], ".") {
+				t.Errorf("%s imports %s; words use the standard library only", f, imp)
+			}
+			for _, o := range only {
+				if !isTest && hasPath(imp, o.what) && !slices.Contains(o.allowed, dir) {
+					t.Errorf("%s imports %s: %s", f, imp, o.why)
+				}
+			}
+			local, isLocal := strings.CutPrefix(imp, "agentchat/")
+			if !isLocal || isTest || local == dir {
+				continue
+			}
+			l, p, ok := rank(local)
+			if !ok || l > layer || l == layer && p >= place {
+				t.Errorf("%s (%s) imports %s, which does not stand above it", f, layers[layer].name, imp)
+			}
+		}
+	}
+}
+
+// A file is split by idea before it grows too long, and no package is named for nothing.
+func TestFiles(t *testing.T) {
+	vague := []string{"util", "utils", "common", "helper", "helpers", "types", "model", "models", "base", "core", "manager"}
+	for _, f := range goFiles(t) {
+		for _, part := range strings.Split(path.Dir(f), "/") {
+			if slices.Contains(vague, part) {
+				t.Errorf("%s: a package named %s says nothing of what it holds", f, part)
+			}
+		}
+		if strings.HasSuffix(f, "_test.go") {
+			continue
+		}
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(b), "\n"); n > maxLines {
+			t.Errorf("%s has %d lines; want at most %d: split it by idea", f, n, maxLines)
+		}
+	}
+}
+
+// Only env reads the environment; a command hands it os.Getenv.
+func TestEnvironment(t *testing.T) {
+	reads := regexp.MustCompile(`\bos\.(Getenv|LookupEnv|Environ|ExpandEnv)\b`)
+	allowed := []string{"shared/env", "cmd/agent-chat"}
+	for _, f := range goFiles(t) {
+		if strings.HasSuffix(f, "_test.go") || slices.Contains(allowed, path.Dir(f)) || slices.Contains(testKits, path.Dir(f)) {
+			continue
+		}
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := reads.Find(b); m != nil {
+			t.Errorf("%s calls %s; only shared/env reads the environment", f, m)
+		}
+	}
+}
+
+// Every decision has a number, a date, a status and the five parts.
+func TestDecisions(t *testing.T) {
+	files, err := filepath.Glob("docs/adr/*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("glob docs/adr: %d files, %v", len(files), err)
+	}
+	name := regexp.MustCompile(`^(\d{4})-[a-z0-9-]+\.md$`)
+	seen := map[string]string{}
+	for _, f := range files {
+		m := name.FindStringSubmatch(filepath.Base(f))
+		if m == nil {
+			t.Errorf("%s: want NNNN-title.md", f)
+			continue
+		}
+		if other, twice := seen[m[1]]; twice {
+			t.Errorf("%s has the number of %s", f, other)
+		}
+		seen[m[1]] = f
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			`(?m)^# ` + m[1] + `\. `, `(?m)^Status: (accepted|superseded by \d{4})$`, `(?m)^Date: \d{4}-\d{2}-\d{2}$`,
+			`(?m)^## Context$`, `(?m)^## Decision$`, `(?m)^## Consequences$`, `(?m)^## What lost$`,
+		} {
+			if !regexp.MustCompile(want).Match(b) {
+				t.Errorf("%s: no line that matches %s", f, want)
+			}
+		}
+	}
+}
+
+// goFiles returns the Go files of this module, with slashes, from its root.
+func goFiles(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules"):
+			return filepath.SkipDir
+		case d.IsDir() && p != "." && isModule(p):
+			return filepath.SkipDir // has rules of its own
+		case strings.HasSuffix(p, ".go"):
+			files = append(files, filepath.ToSlash(p))
+		}
+		return nil
+	})
+	if err != nil || len(files) < 10 {
+		t.Fatalf("walk: %d files, %v", len(files), err)
+	}
+	return files
+}
+
+func isModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
+}
+
+func imports(t *testing.T, file string) []string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, s := range f.Imports {
+		p, err := strconv.Unquote(s.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, p)
+	}
+	return paths
+}
+
+// hasPath reports whether imp is p or below it.
+func hasPath(imp, p string) bool { return imp == p || strings.HasPrefix(imp, p+"/") }

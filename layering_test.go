@@ -29,7 +29,7 @@ var layers = []struct {
 	{"rules", []string{"shared/strictjson", "shared/valid", "shared/sse", "shared/agent"}},
 	{"state", []string{
 		"shared/s2local/engine", "shared/stream/localstream", "shared/stream/s2stream", "shared/stream/faultstream",
-		"shared/stream/streamtest", "shared/s2local/wire", "shared/journal", "shared/mailbox",
+		"shared/stream/streamtest", "shared/s2local/wire", "shared/journal", "shared/mailbox", "shared/directory",
 	}},
 	{"service", []string{"shared/auth", "shared/env", "shared/openapi", "shared/serve", "shared/client", "shared/apitest"}},
 	{"functions", []string{"functions/..."}},

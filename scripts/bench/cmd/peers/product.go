@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+
+	"agentchat/scripts/bench/rawhttp"
+)
+
+// agents is how many inboxes a discipline uses, besides the one of replay.
+const agents = 1000
+
+// The product: agent bench sends to the agents s0, s1, ... whose inboxes are the
+// streams. BENCH_TOKEN is its API token.
+func init() {
+	peers["product"] = func(addr string) (Peer, error) {
+		auth := "Authorization: Bearer " + os.Getenv("BENCH_TOKEN")
+		names := []string{"bench", "s5000"}
+		for i := range agents {
+			names = append(names, fmt.Sprintf("s%d", i))
+		}
+		for _, name := range names {
+			if err := register(addr, auth, name); err != nil {
+				return nil, err
+			}
+		}
+		return &httpPeer{addr: addr, s: shape{
+			publish: func(s int, b []byte) []byte {
+				var m bytes.Buffer
+				fmt.Fprintf(&m, `{"to":"s%d","data":%s}`, s, b)
+				return rawhttp.Request("POST", "/v1/agents/bench/messages", addr, "application/json", m.Bytes(), auth)
+			},
+			follow: func(s, _ int) []byte {
+				return rawhttp.Request("GET", fmt.Sprintf("/v1/agents/s%d/inbox?follow=true", s), addr, "", nil, auth)
+			},
+			read: func(s int, from uint64, limit int) []byte {
+				return rawhttp.Request("GET", fmt.Sprintf("/v1/agents/s%d/inbox?cursor=%d&limit=%d", s, from, limit), addr, "", nil, auth)
+			},
+			mark: `"seq_num":`,
+		}}, nil
+	}
+}
+
+func register(addr, auth, name string) error {
+	r, err := http.NewRequest(http.MethodPut, "http://"+addr+"/v1/agents/"+name, strings.NewReader("{}"))
+	if err != nil {
+		return err
+	}
+	k, v, _ := strings.Cut(auth, ": ")
+	r.Header.Set(k, v)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("register %s: %s", name, resp.Status)
+	}
+	return nil
+}

@@ -92,13 +92,17 @@ type id interface {
 }
 
 func (Agent) rule() rule {
-	return rule{noun: "an agent id", max: 64, inner: lower + digit + "._-", outer: lower + digit,
-		shape: "1-64 lower-case letters, digits, '.', '_' or '-', beginning and ending with a letter or digit"}
+	return rule{
+		noun: "an agent id", max: 64, inner: lower + digit + "._-", outer: lower + digit,
+		shape: "1-64 lower-case letters, digits, '.', '_' or '-', beginning and ending with a letter or digit",
+	}
 }
 
 func (Message) rule() rule {
-	return rule{noun: "a message id", max: 128, inner: alnum + "._:-", outer: alnum,
-		shape: "1-128 letters, digits, '.', '_', ':' or '-', beginning and ending with a letter or digit"}
+	return rule{
+		noun: "a message id", max: 128, inner: alnum + "._:-", outer: alnum,
+		shape: "1-128 letters, digits, '.', '_', ':' or '-', beginning and ending with a letter or digit",
+	}
 }
 
 func (Conversation) rule() rule {
@@ -110,8 +114,10 @@ func (Correlation) rule() rule {
 }
 
 func (Request) rule() rule {
-	return rule{noun: "a request id", max: 128, inner: alnum + "._-", outer: alnum + "._-",
-		shape: "1-128 letters, digits, '.', '_' or '-'"}
+	return rule{
+		noun: "a request id", max: 128, inner: alnum + "._-", outer: alnum + "._-",
+		shape: "1-128 letters, digits, '.', '_' or '-'",
+	}
 }
 
 func (Generation) rule() rule {

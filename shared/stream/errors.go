@@ -23,27 +23,39 @@ var (
 // A PositionError says that another record stands where one was to be written.
 type PositionError struct{ Tail uint64 }
 
-func (e *PositionError) Error() string        { return fmt.Sprintf("position taken: the tail is %d", e.Tail) }
+// Error says what stands in the way.
+func (e *PositionError) Error() string { return fmt.Sprintf("position taken: the tail is %d", e.Tail) }
+
+// Is makes errors.Is(err, ErrPosition) true.
 func (e *PositionError) Is(target error) bool { return target == ErrPosition }
 
 // A FencedError says that a stream has another fencing token than the append
 // carried. Token is public; "" means that the stream has none.
 type FencedError struct{ Token string }
 
-func (e *FencedError) Error() string        { return fmt.Sprintf("fenced: the token is %q", e.Token) }
+// Error says what stands in the way.
+func (e *FencedError) Error() string { return fmt.Sprintf("fenced: the token is %q", e.Token) }
+
+// Is makes errors.Is(err, ErrFenced) true.
 func (e *FencedError) Is(target error) bool { return target == ErrFenced }
 
 // A TrimmedError says that records were removed; First is the first position
 // that can be read (the tail if none is left).
 type TrimmedError struct{ First uint64 }
 
+// Error says what stands in the way.
 func (e *TrimmedError) Error() string {
 	return fmt.Sprintf("trimmed: the first retained position is %d", e.First)
 }
+
+// Is makes errors.Is(err, ErrTrimmed) true.
 func (e *TrimmedError) Is(target error) bool { return target == ErrTrimmed }
 
 // A BeyondTailError says that a read began behind the end of the stream.
 type BeyondTailError struct{ Tail uint64 }
 
-func (e *BeyondTailError) Error() string        { return fmt.Sprintf("beyond the tail %d", e.Tail) }
+// Error says what stands in the way.
+func (e *BeyondTailError) Error() string { return fmt.Sprintf("beyond the tail %d", e.Tail) }
+
+// Is makes errors.Is(err, ErrBeyondTail) true.
 func (e *BeyondTailError) Is(target error) bool { return target == ErrBeyondTail }

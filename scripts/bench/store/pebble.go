@@ -3,8 +3,9 @@ package store
 import (
 	"encoding/binary"
 
-	"agentchat/scripts/bench/group"
 	"github.com/cockroachdb/pebble/v2"
+
+	"agentchat/scripts/bench/group"
 )
 
 // pebbleStore keeps key stream|seq -> body. One committer builds one synced batch per

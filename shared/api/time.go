@@ -1,8 +1,8 @@
 package api
 
 import (
+	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -25,23 +25,43 @@ func (t Time) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads a JSON string.
 func (t *Time) UnmarshalJSON(b []byte) error {
-	if len(b) < 2 || b[0] != '"' {
-		return errors.New("not an RFC 3339 time in a string")
+	var s *string
+	if err := json.Unmarshal(b, &s); err != nil || s == nil {
+		return errTime
 	}
-	return t.UnmarshalText(b[1 : len(b)-1])
+	return t.UnmarshalText([]byte(*s))
 }
 
-// UnmarshalText reads an RFC 3339 time (section 5.6): upper-case T, a zone of Z
-// or ±hh:mm, a fraction of any length behind a dot. Leap seconds, 24:00 and
-// year 0 are refused. Digits behind the millisecond are dropped.
+// UnmarshalText reads an RFC 3339 time (section 5.6): upper-case T, two-digit
+// fields, a fraction of any length behind a dot, a zone of Z or ±hh:mm up to
+// 23:59, of which -00:00 means Z. Leap seconds, 24:00 and instants outside the
+// years 0001 to 9999 are refused. Digits behind the millisecond are dropped.
 func (t *Time) UnmarshalText(b []byte) error {
-	v := time.Time{}
-	if err := v.UnmarshalText(b); err != nil {
-		return fmt.Errorf("not an RFC 3339 time: %q", b)
+	v, err := time.Parse(time.RFC3339, string(b))
+	if err != nil || !exact(b) {
+		return errTime
 	}
-	if v.UTC().Year() < 1 || v.UTC().Year() > 9999 {
-		return fmt.Errorf("a time outside the years 0001 to 9999: %q", b)
+	v = v.UTC().Truncate(time.Millisecond)
+	if v.Year() < 1 || v.Year() > 9999 {
+		return errYear
 	}
-	t.Time = v.UTC().Truncate(time.Millisecond)
+	t.Time = v
 	return nil
+}
+
+// What is wrong is said without the text, which may be long and anybody's.
+var (
+	errTime = errors.New("a time is RFC 3339 with a zone, as 2026-07-19T12:00:00.000Z")
+	errYear = errors.New("a time is in the years 0001 to 9999 of UTC")
+)
+
+// exact refuses what time.Parse lets through: an hour of one digit, a comma
+// before the fraction, and zones of 24 hours or 60 minutes (golang/go#54580).
+// b is otherwise of the form.
+func exact(b []byte) bool {
+	if b[len("2006-01-02T15")] != ':' || b[len("2006-01-02T15:04:05")] == ',' {
+		return false
+	}
+	zone := string(b[len(b)-len("07:00"):])
+	return zone[len(zone)-1] == 'Z' || zone[:2] < "24" && zone[3:] < "60"
 }

@@ -4,57 +4,146 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
 	"net/http"
+	"strings"
 
 	"agentchat/shared/agent"
+	"agentchat/shared/api"
 	"agentchat/shared/ident"
-	"agentchat/shared/route"
-)
-
-// A Caller is who a credential belongs to. The zero Caller is anonymous.
-type Caller struct {
-	Kind  CallerKind
-	Agent ident.Agent // of an agent key
-	Key   ident.Key   // of an agent key
-}
-
-// CallerKind is the kind of credential.
-type CallerKind int
-
-// The kinds.
-const (
-	Anonymous CallerKind = iota
-	Operator             // API token
-	Agent                // agent key
-	Admin                // admin token
 )
 
 // Options of an Auth.
 type Options struct {
-	APITokens   []string
-	AdminTokens []string
-	// Registration returns the state of an agent, at most 5 s old.
+	APITokens   []string // at least one
+	AdminTokens []string // none: no request is ever an admin's
+	// Registration returns the state of an agent, at most 5 s old: so long a
+	// revoked key may live.
 	Registration func(ctx context.Context, id ident.Agent) (agent.State, error)
 }
 
-// An Auth authenticates.
-type Auth struct{}
+// An Auth authenticates. Its methods may be called concurrently.
+type Auth struct {
+	api, admin   []digest
+	registration func(context.Context, ident.Agent) (agent.State, error)
+}
+
+// A digest is what is compared in place of a secret: it has the same length for
+// every secret, so a comparison tells nothing of the secret's.
+type digest = [sha256.Size]byte
 
 // New refuses blank, short or foreign tokens, and one that is both API and admin token.
-func New(o Options) (*Auth, error) { panic("unwritten") }
+func New(o Options) (*Auth, error) {
+	if len(o.APITokens) == 0 {
+		return nil, errors.New("no API token")
+	}
+	a := &Auth{registration: o.Registration}
+	for _, t := range o.APITokens {
+		if err := checkToken(t); err != nil {
+			return nil, err
+		}
+		a.api = append(a.api, sha256.Sum256([]byte(t)))
+	}
+	for _, t := range o.AdminTokens {
+		if err := checkToken(t); err != nil {
+			return nil, err
+		}
+		d := sha256.Sum256([]byte(t))
+		if among(d, a.api) {
+			return nil, errors.New("an admin token is an API token too")
+		}
+		a.admin = append(a.admin, d)
+	}
+	return a, nil
+}
 
-// ParseTokens splits a comma-separated token list; it never returns an empty or blank token.
-func ParseTokens(list string) ([]string, error) { panic("unwritten") }
+// Caller returns who h's credentials belong to: Anonymous if there are none, an
+// *api.Error (401) if they open nothing or disagree. A credential that can't be
+// checked because the store is away is 503, never 401.
+//
+// The credential is read from Authorization: Bearer alone. X-API-Key and Api-Key
+// identify nobody here, but one that says something else than the bearer token
+// is refused, so that no request means one caller to us and another to a proxy.
+func (a *Auth) Caller(ctx context.Context, h http.Header) (Caller, error) {
+	token, err := bearer(h)
+	if err != nil {
+		return Caller{}, err
+	}
+	for _, name := range []string{"X-Api-Key", "Api-Key"} {
+		for _, v := range h[name] {
+			if v != token {
+				return Caller{}, api.Errorf(api.UnknownCredential, "%s is not read by this operation, and differs from Authorization: send one credential, as Authorization: Bearer", name)
+			}
+		}
+	}
+	if token == "" {
+		return Caller{}, nil
+	}
+	d := sha256.Sum256([]byte(token))
+	operator, admin := among(d, a.api), among(d, a.admin)
+	switch {
+	case operator:
+		return Caller{Kind: Operator}, nil
+	case admin:
+		return Caller{Kind: Admin}, nil
+	}
+	return a.agent(ctx, token, d)
+}
 
-// Caller returns who h's credentials belong to: Anonymous if there are none,
-// an *api.Error (401) if they open nothing or disagree.
-func (a *Auth) Caller(ctx context.Context, h http.Header) (Caller, error) { panic("unwritten") }
+// bearer returns the token of Authorization: Bearer, "" if there is no such header.
+func bearer(h http.Header) (string, error) {
+	values := h["Authorization"]
+	if len(values) == 0 {
+		return "", nil
+	}
+	if len(values) > 1 {
+		return "", api.Errorf(api.UnknownCredential, "send one Authorization header")
+	}
+	// One space exactly, and no second word: what is not wholly the token is no token.
+	scheme, token, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") || token == "" || strings.Trim(token, tokenChars) != "" {
+		return "", api.Errorf(api.UnknownCredential, "send the token as Authorization: Bearer <token>, with one space")
+	}
+	return token, nil
+}
 
-// May returns nil if c may call r for the agent in the path ("" if none), else an
-// *api.Error: 401 for an anonymous caller, 403 for the wrong one.
-func (c Caller) May(r route.Route, of ident.Agent) error { panic("unwritten") }
+// agent authenticates an agent key. All its refusals are alike, so that nobody
+// learns from them which agents and keys there are.
+func (a *Auth) agent(ctx context.Context, token string, d digest) (Caller, error) {
+	unknown := api.Errorf(api.UnknownCredential, "this credential opens nothing here")
+	owner, id, ok := parseKey(token)
+	if !ok {
+		return Caller{}, unknown
+	}
+	st, err := a.registration(ctx, owner)
+	if err != nil {
+		if e, ok := errors.AsType[*api.Error](err); ok {
+			return Caller{}, e
+		}
+		return Caller{}, api.Errorf(api.Unavailable, "the credential can't be checked, because the store does not answer").Because(err)
+	}
+	found := 0
+	if st.Phase == agent.Registered {
+		for _, k := range st.Keys {
+			same := subtle.ConstantTimeCompare(d[:], k.Hash[:])
+			if k.ID == id {
+				found |= same
+			}
+		}
+	}
+	if found == 0 {
+		return Caller{}, unknown
+	}
+	return Caller{Kind: Agent, Agent: owner, Key: id}, nil
+}
 
-// NewKey returns an agent key: the secret, shown once, and what is kept of it.
-func NewKey(owner ident.Agent, id ident.Key, secret [32]byte) (key string, hash [32]byte, lastFour string) {
-	panic("unwritten")
+// among reports whether d is one of ds, comparing with each.
+func among(d digest, ds []digest) bool {
+	found := 0
+	for i := range ds {
+		found |= subtle.ConstantTimeCompare(d[:], ds[i][:])
+	}
+	return found == 1
 }

@@ -1,0 +1,92 @@
+package serve
+
+import (
+	"bytes"
+	"errors"
+	"mime"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"agentchat/shared/api"
+	"agentchat/shared/strictjson"
+)
+
+// decode binds the whole request to q, a pointer to a struct.
+func (c *call) decode(q any) error {
+	v, bind := reflect.ValueOf(q).Elem(), c.endpoint.bind
+	if err := bind.bindPath(v, split(c.endpoint.route.Path), c.segments); err != nil {
+		return err
+	}
+	var err error
+	if c.query, err = bind.bindQuery(v, c.r.URL.RawQuery); err != nil {
+		return err
+	}
+	if err := bind.bindHeader(v, c.r.Header); err != nil {
+		return err
+	}
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	// An operation without members of a body takes none, or the empty object
+	// that some clients always send: all else has members it does not know.
+	if len(body) == 0 && !bind.hasBody {
+		return nil
+	}
+	if len(body) > 0 {
+		if err := checkMediaType(c.r.Header); err != nil {
+			return err
+		}
+	}
+	return strictjson.Decode(body, q)
+}
+
+// body reads the request's body, whatever its declared length says. Too large
+// is told before anything else about it.
+func (c *call) body() ([]byte, error) {
+	if c.r.Body == nil || c.r.Body == http.NoBody {
+		return nil, nil
+	}
+	tooLarge := api.Errorf(api.BodyTooLarge, "the body is larger than %d bytes", api.MaxBodyBytes)
+	if c.r.ContentLength > api.MaxBodyBytes {
+		return nil, tooLarge
+	}
+	_ = c.out.SetReadDeadline(time.Now().Add(readTime))
+	var b bytes.Buffer
+	// A declared length is a promise, not a reason to reserve so much.
+	b.Grow(int(min(max(c.r.ContentLength, 0), 64<<10)) + bytes.MinRead)
+	_, err := b.ReadFrom(http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, api.MaxBodyBytes))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, tooLarge
+	}
+	if err != nil {
+		c.w.Header().Set("Connection", "close")
+		return nil, api.Errorf(api.InvalidJSON, "the body broke off, or did not come within %v", readTime).Because(err)
+	}
+	// Left in place it would end the context of a call that waits.
+	_ = c.out.SetReadDeadline(time.Time{})
+	return b.Bytes(), nil
+}
+
+// checkMediaType refuses a body that does not say that it is JSON as it stands.
+// One that says nothing is taken as JSON.
+func checkMediaType(h http.Header) error {
+	if len(h["Content-Encoding"]) > 0 && !strings.EqualFold(h.Get("Content-Encoding"), "identity") {
+		return api.Errorf(api.UnsupportedMediaType, "send the body without Content-Encoding")
+	}
+	types := h["Content-Type"]
+	if len(types) == 0 || len(types) == 1 && types[0] == "" {
+		return nil
+	}
+	if len(types) == 1 {
+		t, params, err := mime.ParseMediaType(types[0])
+		charset, ok := params["charset"]
+		isJSON := t == "application/json" || strings.HasPrefix(t, "application/") && strings.HasSuffix(t, "+json")
+		if err == nil && isJSON && (!ok || strings.EqualFold(charset, "utf-8")) {
+			return nil
+		}
+	}
+	return api.Errorf(api.UnsupportedMediaType, "send the body as application/json, or any application/...+json, in UTF-8")
+}

@@ -5,11 +5,16 @@ package env
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"io"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
+	"agentchat/shared/agent"
 	"agentchat/shared/auth"
+	"agentchat/shared/ident"
 	"agentchat/shared/journal"
 	"agentchat/shared/mailbox"
 	"agentchat/shared/stream"
@@ -29,33 +34,62 @@ type Env struct {
 	Draining <-chan struct{}
 }
 
-// Config is what variables say; see docs/OPERATIONS.md.
-type Config struct {
-	APITokens    []string
-	AdminTokens  []string
-	S2Token      string
-	S2Endpoint   string
-	Basin        string        // default "agent-chat"
-	Data         string        // the embedded store's folder
-	Retention    time.Duration // of inboxes; 0: for ever
-	StreamMaxAge time.Duration // 0: no bound
-	Origins      []string      // CORS
-	Version      string
-}
-
 // Options of New.
 type Options struct {
 	Store    stream.Store
-	Config   Config
-	Now      func() time.Time
-	Rand     io.Reader
-	Log      *slog.Logger
-	Draining <-chan struct{}
-	Late     bool // see mailbox.Options
+	Config   Config           // APITokens and AdminTokens as auth.New wants them
+	Now      func() time.Time // nil: time.Now
+	Rand     io.Reader        // may be read concurrently; nil: crypto/rand.Reader
+	Log      *slog.Logger     // nil: slog.Default
+	Draining <-chan struct{}  // nil: never
+	Late     bool             // see mailbox.Options
 }
 
-// New returns an Env on a store.
-func New(o Options) (*Env, error) { panic("unwritten") }
+// revocation is how old a registration may be when a key is checked: a revoked
+// key is dead everywhere within this time.
+const revocation = 5 * time.Second
 
-// FromEnviron reads the configuration and opens the store on S2.
-func FromEnviron(ctx context.Context, getenv func(string) string) (*Env, error) { panic("unwritten") }
+// New returns an Env on a store. It refuses what auth.New refuses: a server
+// without a token never starts.
+func New(o Options) (*Env, error) {
+	if o.Store == nil {
+		return nil, errors.New("no store")
+	}
+	e := &Env{Store: o.Store, Now: o.Now, Rand: o.Rand, Log: o.Log, Config: o.Config, Draining: o.Draining}
+	if e.Now == nil {
+		e.Now = time.Now
+	}
+	if e.Rand == nil {
+		e.Rand = rand.Reader
+	}
+	if e.Log == nil {
+		e.Log = slog.Default()
+	}
+	if e.Config.Version == "" {
+		e.Config.Version = buildVersion()
+	}
+	e.Journal = journal.New(e.Store, journal.Options{Now: e.Now, Rand: e.Rand})
+	e.Mail = mailbox.New(e.Store, e.Journal, mailbox.Options{
+		Now: e.Now, Rand: e.Rand, Log: e.Log, Retention: e.Config.Retention, Late: o.Late,
+	})
+	var err error
+	e.Auth, err = auth.New(auth.Options{
+		APITokens: e.Config.APITokens, AdminTokens: e.Config.AdminTokens,
+		Registration: func(ctx context.Context, id ident.Agent) (agent.State, error) {
+			return e.Mail.Registration(ctx, id, revocation)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// buildVersion returns the version that the binary was built from.
+func buildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}

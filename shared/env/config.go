@@ -1,0 +1,154 @@
+package env
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"agentchat/shared/auth"
+	"agentchat/shared/ident"
+)
+
+// The variables; docs/OPERATIONS.md says what each means.
+const (
+	APIToken     = "AGENT_CHAT_API_TOKEN"
+	AdminToken   = "AGENT_CHAT_ADMIN_TOKEN"
+	Data         = "AGENT_CHAT_DATA"
+	S2Token      = "AGENT_CHAT_S2_TOKEN"
+	S2Endpoint   = "AGENT_CHAT_S2_ENDPOINT"
+	Basin        = "AGENT_CHAT_BASIN"
+	Retention    = "AGENT_CHAT_RETENTION"
+	StreamMaxAge = "AGENT_CHAT_STREAM_MAX_AGE"
+	CORSOrigins  = "AGENT_CHAT_CORS_ORIGINS"
+	URL          = "AGENT_CHAT_URL"
+	Token        = "AGENT_CHAT_TOKEN"
+	Agent        = "AGENT_CHAT_AGENT"
+)
+
+const (
+	defaultBasin    = "agent-chat"
+	minBasin        = 8                  // S2's
+	maxBasin        = 44                 // S2's 48, without "-ops"
+	minRetention    = 8 * 24 * time.Hour // a repeated id is recognised for 7 days, by its record
+	minStreamMaxAge = 10 * time.Second   // less and a follower does nothing but reconnect
+)
+
+// Config is what variables say.
+type Config struct {
+	APITokens    []string
+	AdminTokens  []string
+	S2Token      string
+	S2Endpoint   string        // "": s2.dev
+	Basin        string        // default "agent-chat"
+	Data         string        // the embedded store's folder
+	Retention    time.Duration // of inboxes; 0: for ever
+	StreamMaxAge time.Duration // 0: no bound
+	Origins      []string      // CORS
+	Version      string        // default: what the binary was built from
+}
+
+// Read reads the server's variables; unset and empty are the same. It opens
+// nothing, and leaves it to the host which of them are needed. An error names
+// the variable, and repeats no token.
+func Read(getenv func(string) string) (Config, error) {
+	r := reader{getenv: getenv}
+	c := Config{
+		APITokens:    read(&r, APIToken, auth.ParseTokens),
+		AdminTokens:  read(&r, AdminToken, auth.ParseTokens),
+		S2Token:      read(&r, S2Token, secret),
+		S2Endpoint:   read(&r, S2Endpoint, endpoint),
+		Basin:        read(&r, Basin, basin),
+		Data:         getenv(Data),
+		Retention:    read(&r, Retention, atLeast(minRetention)),
+		StreamMaxAge: read(&r, StreamMaxAge, atLeast(minStreamMaxAge)),
+		Origins:      read(&r, CORSOrigins, origins),
+	}
+	if c.Basin == "" {
+		c.Basin = defaultBasin
+	}
+	return c, r.err
+}
+
+// A ClientConfig is what the command line's variables say; "" where one is unset.
+type ClientConfig struct {
+	URL   string
+	Token string
+	Agent ident.Agent
+}
+
+// Client reads the command line's variables.
+func Client(getenv func(string) string) (ClientConfig, error) {
+	r := reader{getenv: getenv}
+	c := ClientConfig{URL: read(&r, URL, endpoint), Token: read(&r, Token, secret), Agent: read(&r, Agent, ident.ParseAgent)}
+	return c, r.err
+}
+
+// A reader keeps the first error.
+type reader struct {
+	getenv func(string) string
+	err    error
+}
+
+func read[T any](r *reader, name string, parse func(string) (T, error)) (v T) {
+	s := r.getenv(name)
+	if s == "" || r.err != nil {
+		return v
+	}
+	v, err := parse(s)
+	if err != nil {
+		r.err = fmt.Errorf("%s: %w", name, err)
+	}
+	return v
+}
+
+// secret takes a foreign credential: of any shape, but one that is there and
+// can stand in a header.
+func secret(s string) (string, error) {
+	if t := strings.TrimSpace(s); t != "" && strings.IndexFunc(t, func(r rune) bool { return r <= ' ' || r > '~' }) < 0 {
+		return t, nil
+	}
+	return "", fmt.Errorf("blank, or not one word of ASCII")
+}
+
+func endpoint(s string) (string, error) {
+	u, err := url.Parse(strings.TrimSuffix(s, "/"))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", fmt.Errorf("not an http or https URL without user, query and fragment")
+	}
+	return u.String(), nil
+}
+
+func basin(s string) (string, error) {
+	const chars = "abcdefghijklmnopqrstuvwxyz0123456789-"
+	if len(s) < minBasin || len(s) > maxBasin || strings.Trim(s, chars) != "" || s[0] == '-' || s[len(s)-1] == '-' {
+		return "", fmt.Errorf("%q is not %d-%d lower-case letters, digits or '-', with a letter or digit at both ends", s, minBasin, maxBasin)
+	}
+	return s, nil
+}
+
+func atLeast(least time.Duration) func(string) (time.Duration, error) {
+	return func(s string) (time.Duration, error) {
+		d, err := time.ParseDuration(s)
+		if err != nil {
+			return 0, fmt.Errorf("%q is not a duration as 720h or 5m", s)
+		}
+		if d < least {
+			return 0, fmt.Errorf("%v is less than %v", d, least)
+		}
+		return d, nil
+	}
+}
+
+func origins(s string) ([]string, error) {
+	var all []string
+	for o := range strings.SplitSeq(s, ",") {
+		o = strings.TrimSpace(o)
+		u, err := url.Parse(o)
+		if o != "*" && (err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != o || strings.ToLower(o) != o) {
+			return nil, fmt.Errorf("%q is not an origin as https://app.example.org, in lower case and without a slash at its end", o)
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}

@@ -1,0 +1,101 @@
+package env_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agentchat/shared/env"
+)
+
+const token = "0123456789abcdef"
+
+func environ(kv ...string) func(string) string {
+	m := map[string]string{}
+	for i := 0; i < len(kv); i += 2 {
+		m[kv[i]] = kv[i+1]
+	}
+	return func(name string) string { return m[name] }
+}
+
+func TestReadDefaults(t *testing.T) {
+	got, err := env.Read(environ())
+	if err != nil {
+		t.Fatalf("Read of nothing: %v", err)
+	}
+	if diff := cmp.Diff(env.Config{Basin: "agent-chat"}, got); diff != "" {
+		t.Errorf("Read of nothing (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadAll(t *testing.T) {
+	got, err := env.Read(environ(
+		env.APIToken, token+", "+token+"x", env.AdminToken, token+"y", env.Data, "/data", env.S2Token, "s2", env.S2Endpoint, "http://127.0.0.1:9/",
+		env.Basin, "my-basin", env.Retention, "192h", env.StreamMaxAge, "5m", env.CORSOrigins, "https://a.example, http://localhost:3000",
+	))
+	if err != nil {
+		t.Fatalf("Read: %v", err)
+	}
+	want := env.Config{
+		APITokens: []string{token, token + "x"}, AdminTokens: []string{token + "y"}, S2Token: "s2", S2Endpoint: "http://127.0.0.1:9",
+		Basin: "my-basin", Data: "/data", Retention: 192 * time.Hour, StreamMaxAge: 5 * time.Minute,
+		Origins: []string{"https://a.example", "http://localhost:3000"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Read (-want +got):\n%s", diff)
+	}
+}
+
+// Every bad value is refused by an error that names the variable and repeats no secret.
+func TestReadRefuses(t *testing.T) {
+	for _, row := range []struct{ name, variable, value string }{
+		{"blank token", env.APIToken, " "},
+		{"line end for a token", env.APIToken, "\n"},
+		{"blank element", env.APIToken, token + ",,"},
+		{"short token", env.APIToken, "secret"},
+		{"foreign character", env.APIToken, "secret$secret$secret"},
+		{"shape of an agent key", env.APIToken, "ak_secret0123456789"},
+		{"blank admin token", env.AdminToken, "\t"},
+		{"short admin token", env.AdminToken, "secret"},
+		{"blank S2 token", env.S2Token, " \n"},
+		{"two words for an S2 token", env.S2Token, "secret secret"},
+		{"endpoint without scheme", env.S2Endpoint, "localhost:80"},
+		{"endpoint with a password", env.S2Endpoint, "https://u:secret@h"},
+		{"short basin", env.Basin, "abcdefg"},
+		{"long basin", env.Basin, strings.Repeat("a", 45)},
+		{"capital in a basin", env.Basin, "Agent-chat"},
+		{"retention below 8 days", env.Retention, "191h59m59s"},
+		{"retention without a unit", env.Retention, "720"},
+		{"negative retention", env.Retention, "-720h"},
+		{"zero stream age", env.StreamMaxAge, "0s"},
+		{"origin with a path", env.CORSOrigins, "https://a.example/"},
+		{"origin in capitals", env.CORSOrigins, "https://A.example"},
+		{"blank origin", env.CORSOrigins, "https://a.example,"},
+		{"origin without scheme", env.CORSOrigins, "a.example"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := env.Read(environ(row.variable, row.value))
+			if err == nil || !strings.HasPrefix(err.Error(), row.variable+": ") {
+				t.Fatalf("Read with %s=%q: %v; want an error that names the variable", row.variable, row.value, err)
+			}
+			if strings.Contains(err.Error(), "secret") {
+				t.Errorf("Read with %s=%q: %v; want the secret left out", row.variable, row.value, err)
+			}
+		})
+	}
+}
+
+func TestClient(t *testing.T) {
+	got, err := env.Client(environ(env.URL, "https://chat.example/", env.Token, " tok \n", env.Agent, "alice"))
+	if want := (env.ClientConfig{URL: "https://chat.example", Token: "tok", Agent: "alice"}); err != nil || got != want {
+		t.Errorf("Client = %+v, %v; want %+v", got, err, want)
+	}
+	for variable, bad := range map[string]string{env.URL: "ftp://h", env.Token: "\n", env.Agent: "Alice"} {
+		if _, err := env.Client(environ(variable, bad)); err == nil || !strings.HasPrefix(err.Error(), variable+": ") {
+			t.Errorf("Client with %s=%q: %v; want an error that names the variable", variable, bad, err)
+		}
+	}
+}
+

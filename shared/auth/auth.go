@@ -119,7 +119,7 @@ func (a *Auth) agent(ctx context.Context, token string, d digest) (Caller, error
 	}
 	st, err := a.registration(ctx, owner)
 	if err != nil {
-		if e, ok := errors.AsType[*api.Error](err); ok {
+		if e, ok := errors.AsType[*api.Error](err); ok && e.Code.Trait().Status >= http.StatusInternalServerError {
 			return Caller{}, e
 		}
 		return Caller{}, api.Errorf(api.Unavailable, "the credential can't be checked, because the store does not answer").Because(err)

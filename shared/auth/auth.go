@@ -118,10 +118,12 @@ func (a *Auth) agent(ctx context.Context, token string, d digest) (Caller, error
 		return Caller{}, unknown
 	}
 	st, err := a.registration(ctx, owner)
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Code.Trait().Status >= http.StatusInternalServerError {
+		return Caller{}, e
+	} else if ok {
+		return Caller{}, unknown
+	}
 	if err != nil {
-		if e, ok := errors.AsType[*api.Error](err); ok && e.Code.Trait().Status >= http.StatusInternalServerError {
-			return Caller{}, e
-		}
 		return Caller{}, api.Errorf(api.Unavailable, "the credential can't be checked, because the store does not answer").Because(err)
 	}
 	found := 0

@@ -29,6 +29,7 @@ var (
 	zedKey, zedHash, _      = auth.NewKey("zed", "k1", [32]byte{4})
 	openingKey, openHash, _ = auth.NewKey("opening", "k1", [32]byte{5})
 	ghostKey, _, _          = auth.NewKey("ghost", "k1", [32]byte{6})
+	neverKey, _, _          = auth.NewKey("never", "k1", [32]byte{9})
 	awayKey, _, _           = auth.NewKey("away", "k1", [32]byte{7})
 	lostKey, _, _           = auth.NewKey("lost", "k1", [32]byte{8})
 )
@@ -45,12 +46,14 @@ func registration(_ context.Context, id ident.Agent) (agent.State, error) {
 		return agent.State{Phase: agent.Deleted, Keys: []agent.Key{{ID: "k1", Hash: zedHash}}}, nil
 	case "opening":
 		return agent.State{Phase: agent.Registering, Keys: []agent.Key{{ID: "k1", Hash: openHash}}}, nil
+	case "never":
+		return agent.State{}, nil
 	case "away":
 		return agent.State{}, errAway
 	case "lost":
 		return agent.State{}, api.Errorf(api.StateLost, "gone")
 	}
-	return agent.State{}, nil
+	return agent.State{}, api.Errorf(api.AgentNotRegistered, "%s", id)
 }
 
 func newAuth(t *testing.T) *auth.Auth {
@@ -106,6 +109,7 @@ func TestCaller(t *testing.T) {
 
 		{"unknown token", bearer("an-unknown-token-0123"), auth.Caller{}, api.UnknownCredential},
 		{"unknown agent", bearer(ghostKey), auth.Caller{}, api.UnknownCredential},
+		{"agent without a history", bearer(neverKey), auth.Caller{}, api.UnknownCredential},
 		{"unknown key id", bearer(strings.Replace(aliceKey, "~k1~", "~k9~", 1)), auth.Caller{}, api.UnknownCredential},
 		{"revoked key", bearer(revokedKey), auth.Caller{}, api.UnknownCredential},
 		{"wrong secret", bearer(flip(aliceKey)), auth.Caller{}, api.UnknownCredential},

@@ -1,17 +1,25 @@
-// Package engine is the embedded store: S2's semantics on Pebble, one committer
-// for all streams, group commit. localstream calls it directly; s2local/wire
-// serves it as the S2 API.
+// Package engine is the embedded store: S2's semantics on Pebble.
+//
+// One goroutine, the committer, makes all changes: it takes what was submitted
+// for any stream, decides each append and change in order against its own
+// state, writes everything as one Pebble batch, syncs it, and only then moves
+// the durable state, answers, and wakes readers. So appends to any number of
+// streams share a sync, and nobody ever sees what a power cut could take back:
+// not in an answer, not in a refusal, not in a read.
+//
+// localstream calls the engine directly; s2local/wire serves it as the S2 API.
 package engine
 
 import (
-	"context"
-	"iter"
+	"errors"
+	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"agentchat/shared/stream"
 )
 
 // Options are what an engine is opened with.
@@ -23,150 +31,138 @@ type Options struct {
 	Log    *slog.Logger     // nil: slog.Default
 }
 
-// An Engine keeps basins and streams.
-type Engine struct{}
+// An Engine keeps basins and streams. Its methods may be called concurrently.
+//
+// After Close every call gives ErrClosed. After the disk refused a commit every
+// call gives ErrStorage, because what is in memory may be ahead of what is on
+// disk; end the process and open the folder again.
+type Engine struct {
+	db    *pebble.DB
+	lock  *pebble.Lock // nil in memory
+	sync  *pebble.WriteOptions
+	now   func() time.Time
+	log   *slog.Logger
+	queue queue
+	reg   registry
+	cache cache
 
-// Record is a record to append; a nil Timestamp is the time of arrival.
-type Record struct {
-	Timestamp *uint64
-	Headers   []stream.Header
-	Body      []byte
-}
+	open    sync.RWMutex // held for reading while the database is used from outside the committer
+	closed  bool
+	failure atomic.Pointer[error] // what every call gives, once set
+	ended   chan struct{}         // closed when failure is set
+	stuck   atomic.Bool           // Pebble is in Fatalf and can't be closed
+	flight  atomic.Pointer[flight]
+	quit    chan struct{} // closed by Close
+	running sync.WaitGroup
 
-// Input is one atomic append.
-type Input struct {
-	Records []Record
-	At      *uint64
-	Token   *string
-}
+	watchMu  sync.Mutex
+	watchers map[*watcher]struct{}
 
-// Ack is S2's AppendAck: Start is the first record's position, End the position
-// behind the last (with its timestamp), Tail the durable tail, not before End.
-type Ack struct{ Start, End, Tail stream.Position }
-
-// Pending is an append that was submitted; Wait returns its outcome.
-type Pending struct{}
-
-// Open, Close, Submit, Append, Read, Follow, Tail, Watch and the calls for
-// basins and streams follow S2's specification.
-
-func Open(o Options) (*Engine, error) { panic("unwritten") }
-func (e *Engine) Close() error        { panic("unwritten") }
-
-// Submit queues in behind what was submitted before it from the same goroutine.
-func (e *Engine) Submit(basin, name string, in Input) *Pending { panic("unwritten") }
-func (p *Pending) Wait(ctx context.Context) (Ack, error)       { panic("unwritten") }
-func (e *Engine) Append(ctx context.Context, basin, name string, in Input) (Ack, error) {
-	return e.Submit(basin, name, in).Wait(ctx)
-}
-func (e *Engine) Tail(ctx context.Context, basin, name string) (stream.Position, error) {
-	panic("unwritten")
+	sweepAt atomic.Int64  // when the sweeper looks next, in ms
+	kick    chan struct{} // makes it look earlier
 }
 
-// ReadOptions are S2's read parameters, resolved by the caller to a position or a time.
-type ReadOptions struct {
-	Start   stream.Start
-	Records int    // 0: 1000
-	Bytes   int    // metered; 0: 1 MiB
-	Until   uint64 // exclusive timestamp; 0: none
+// Open opens the engine in its folder, made new if there is none. ErrLocked says
+// that another process, or this one, has it open.
+func Open(o Options) (*Engine, error) {
+	e := &Engine{
+		sync: pebble.Sync, now: o.Now, log: o.Log,
+		ended: make(chan struct{}), quit: make(chan struct{}), kick: make(chan struct{}, 1),
+		watchers: map[*watcher]struct{}{},
+	}
+	if e.now == nil {
+		e.now = time.Now
+	}
+	if e.log == nil {
+		e.log = slog.Default()
+	}
+	e.reg.most = maxStates
+	e.reg.streams = map[streamKey]*state{}
+	e.reg.basins = map[string]*basinMeta{}
+	e.reg.numbers = map[uint32]*basinMeta{}
+	if err := e.openDB(o); err != nil {
+		return nil, err
+	}
+	number, err := e.load()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", o.Dir, err), e.closeDB())
+	}
+	e.queue.init()
+	c := &committer{e: e, number: number}
+	e.running.Go(c.run)
+	e.running.Go(e.sweep)
+	return e, nil
 }
 
-// Read returns one batch of durable entries, empty at the tail, with the durable
-// tail and the first retained position. It does not wait.
-func (e *Engine) Read(ctx context.Context, basin, name string, o ReadOptions) (Batch, error) {
-	panic("unwritten")
+// Close lets what was submitted finish, ends readers and watchers with
+// ErrClosed, and closes the folder. It returns when nothing of the engine runs.
+func (e *Engine) Close() error {
+	e.open.Lock()
+	if e.closed {
+		e.open.Unlock()
+		return nil
+	}
+	e.closed = true
+	e.open.Unlock()
+	e.queue.close()
+	close(e.quit)
+	if e.stuck.Load() { // the folder stays locked: Pebble may yet write to it
+		return e.err()
+	}
+	e.running.Wait()
+	e.end(ErrClosed)
+	return e.closeDB()
 }
 
-// Batch is a run of entries as S2 reads them.
-type Batch struct {
-	Entries []stream.Entry
-	Tail    stream.Position
-	First   uint64 // first retained
+// fail makes every call from now on give err, which is in the tree of ErrStorage.
+func (e *Engine) fail(err error) {
+	if e.end(err) {
+		e.log.Error("the embedded store has failed and answers nothing until it is opened again", slog.Any("error", err))
+	}
 }
 
-// Changed returns a channel that is closed when the stream's durable tail moves
-// past seq, when the stream is deleted, or when the engine closes.
-func (e *Engine) Changed(basin, name string, seq uint64) (<-chan struct{}, error) { panic("unwritten") }
-
-// Watch yields moved streams of a basin by name and tail, see stream.Store.Watch.
-func (e *Engine) Watch(ctx context.Context, basin, prefix string) iter.Seq2[[]Moved, error] {
-	panic("unwritten")
+// end makes every call from now on give err, if none does already, and wakes
+// who waits for a change.
+func (e *Engine) end(err error) bool {
+	if !e.failure.CompareAndSwap(nil, &err) {
+		return false
+	}
+	close(e.ended)
+	e.reg.mu.Lock()
+	for _, st := range e.reg.streams {
+		st.mu.Lock()
+		st.touch()
+		st.mu.Unlock()
+	}
+	e.reg.mu.Unlock()
+	e.watchMu.Lock()
+	for w := range e.watchers {
+		w.wake()
+	}
+	e.watchMu.Unlock()
+	return true
 }
 
-// Moved is a stream and its new tail.
-type Moved struct {
-	Name string
-	Tail uint64
+// enter lets the caller use the database until leave, if err is nil.
+func (e *Engine) enter() error {
+	e.open.RLock()
+	err := e.err()
+	if err == nil && e.closed {
+		err = ErrClosed
+	}
+	if err != nil {
+		e.open.RUnlock()
+	}
+	return err
 }
 
-// RetentionPolicy, Timestamping, DeleteOnEmpty: S2's stream configuration. A nil
-// member is unset and falls to the basin's default, then to S2's own (express,
-// 7 days, client-prefer, capped, never).
-type StreamConfig struct {
-	StorageClass     *string        // "standard", "express"
-	RetentionAge     *time.Duration // 0: infinite
-	TimestampMode    *string        // "client-prefer", "client-require", "arrival"
-	Uncapped         *bool
-	DeleteOnEmptyAge *time.Duration // 0: never
+func (e *Engine) leave() { e.open.RUnlock() }
+
+func (e *Engine) err() error {
+	if f := e.failure.Load(); f != nil {
+		return *f
+	}
+	return nil
 }
 
-// BasinConfig is S2's basin configuration.
-type BasinConfig struct {
-	Default        StreamConfig
-	StreamCipher   *string
-	CreateOnAppend bool
-	CreateOnRead   bool
-}
-
-// Info describes a basin or a stream.
-type Info struct {
-	Name      string
-	CreatedAt time.Time
-	DeletedAt *time.Time
-	Cipher    *string
-}
-
-// Provision says what a create or an ensure did.
-type Provision int
-
-// The provisions.
-const (
-	Created Provision = iota
-	Updated
-	Noop
-)
-
-func (e *Engine) CreateBasin(ctx context.Context, name string, c BasinConfig, requestToken string) (Info, Provision, error) {
-	panic("unwritten")
-}
-func (e *Engine) EnsureBasin(ctx context.Context, name string, c BasinConfig) (Info, Provision, error) {
-	panic("unwritten")
-}
-func (e *Engine) DeleteBasin(ctx context.Context, name string) error { panic("unwritten") }
-func (e *Engine) BasinConfig(ctx context.Context, name string) (BasinConfig, error) {
-	panic("unwritten")
-}
-func (e *Engine) ReconfigureBasin(ctx context.Context, name string, change func(*BasinConfig)) (BasinConfig, error) {
-	panic("unwritten")
-}
-func (e *Engine) ListBasins(ctx context.Context, prefix, after string, limit int) ([]Info, bool, error) {
-	panic("unwritten")
-}
-func (e *Engine) CreateStream(ctx context.Context, basin, name string, c StreamConfig, requestToken string) (Info, Provision, error) {
-	panic("unwritten")
-}
-func (e *Engine) EnsureStream(ctx context.Context, basin, name string, c StreamConfig) (Info, Provision, error) {
-	panic("unwritten")
-}
-func (e *Engine) DeleteStream(ctx context.Context, basin, name string) error { panic("unwritten") }
-
-// StreamConfig returns the resolved configuration: no member is nil.
-func (e *Engine) StreamConfig(ctx context.Context, basin, name string) (StreamConfig, error) {
-	panic("unwritten")
-}
-func (e *Engine) ReconfigureStream(ctx context.Context, basin, name string, change func(*StreamConfig)) (StreamConfig, error) {
-	panic("unwritten")
-}
-func (e *Engine) ListStreams(ctx context.Context, basin, prefix, after string, limit int) ([]Info, bool, error) {
-	panic("unwritten")
-}
+func (e *Engine) nowMS() int64 { return e.now().UnixMilli() }

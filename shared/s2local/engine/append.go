@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"agentchat/shared/stream"
+)
+
+// A Record is a record to append; a nil Timestamp is the time of arrival.
+type Record struct {
+	Timestamp *uint64
+	Headers   []stream.Header
+	Body      []byte
+}
+
+// An Input is one atomic append.
+type Input struct {
+	Records []Record
+	At      *uint64 // if not nil, the tail that the stream must have
+	Token   *string // if not nil, the fencing token that the stream must have; "" is none
+}
+
+// An Ack is S2's AppendAck: Start is the first record's position and its
+// timestamp, End the position behind the last (with its timestamp), Tail the
+// durable tail, not before End.
+type Ack struct{ Start, End, Tail stream.Position }
+
+// A Pending is an append that was submitted; Wait returns its outcome.
+type Pending struct {
+	e     *Engine
+	key   streamKey
+	basin *basinMeta
+	at    *uint64
+	token *string
+
+	entries []stream.Entry // positions and times are set by the committer
+	times   []*uint64      // asked for; nil if none was
+	stored  []byte
+	size    int // metered
+
+	state *state
+	ack   Ack
+	err   error
+	done  chan struct{}
+}
+
+// Append submits in and waits for its outcome. If ctx ends first, the append may
+// still be made.
+func (e *Engine) Append(ctx context.Context, basin, name string, in Input) (Ack, error) {
+	return e.Submit(basin, name, in).Wait(ctx)
+}
+
+// Submit checks in and queues it for the next commit, behind what was submitted
+// before it from the same goroutine. It waits while more than 64 MiB are queued.
+// in is the caller's again on return.
+//
+// The order of the checks in a commit is: the stream is there (or its basin
+// creates it on append), fencing token, position, timestamps. Each is made
+// against what was accepted before, and commands take effect behind the batch.
+// A refusal that depends on an append is told after that append is durable.
+func (e *Engine) Submit(basin, name string, in Input) *Pending {
+	p := &Pending{e: e, done: make(chan struct{})}
+	if err := e.prepare(p, basin, name, in); err != nil {
+		p.settle(err)
+		return p
+	}
+	if !e.queue.put(p) {
+		p.settle(e.closedErr())
+	}
+	return p
+}
+
+// Wait waits for the outcome or ctx's end; it may be called again, and by several.
+func (p *Pending) Wait(ctx context.Context) (Ack, error) {
+	select {
+	case <-p.done:
+		return p.ack, p.err
+	default:
+	}
+	select {
+	case <-p.done:
+		return p.ack, p.err
+	case <-p.e.ended:
+	case <-ctx.Done():
+		return Ack{}, fmt.Errorf("append: %w", context.Cause(ctx))
+	}
+	select { // the outcome came with the end
+	case <-p.done:
+		return p.ack, p.err
+	default:
+		return Ack{}, p.e.err()
+	}
+}
+
+// Done is closed when Wait will not wait.
+func (p *Pending) Done() <-chan struct{} { return p.done }
+
+// closedErr returns why the queue is closed.
+func (e *Engine) closedErr() error {
+	if err := e.err(); err != nil {
+		return err
+	}
+	return ErrClosed
+}
+
+// prepare does all of an append that needs no order.
+func (e *Engine) prepare(p *Pending, basin, name string, in Input) error {
+	if err := e.err(); err != nil {
+		return err
+	}
+	b, err := e.basin(basin)
+	if err != nil {
+		return err
+	}
+	if err := CheckStreamName(name); err != nil {
+		return err
+	}
+	p.key, p.basin = streamKey{b.Number, name}, b
+	records := make([]stream.Record, len(in.Records))
+	for i, r := range in.Records {
+		records[i] = stream.Record{Headers: r.Headers, Body: r.Body}
+		if r.Timestamp != nil {
+			if p.times == nil {
+				p.times = make([]*uint64, len(in.Records))
+			}
+			p.times[i] = new(*r.Timestamp)
+		}
+	}
+	if err := (stream.Batch{Records: records, Token: in.Token}).Validate(); err != nil {
+		return err
+	}
+	if in.At != nil {
+		p.at = new(*in.At)
+	}
+	if in.Token != nil {
+		p.token = new(*in.Token)
+	}
+	p.entries = make([]stream.Entry, len(records))
+	total := 0
+	for _, r := range records {
+		total += len(r.Headers)
+	}
+	headers := make([]stream.Header, 0, total)
+	for i, r := range records {
+		at := len(headers)
+		headers = append(headers, r.Headers...)
+		p.entries[i].Record = stream.Record{Headers: headers[at:len(headers):len(headers)], Body: r.Body}
+		p.size += r.Metered()
+	}
+	p.stored = encode(p.entries)
+	return nil
+}
+
+func (p *Pending) weight() int { return len(p.stored) + 256 }
+
+// settle ends the append: with err, or with what stage decided.
+func (p *Pending) settle(err error) {
+	if err != nil {
+		p.err = err
+	}
+	if p.err == nil {
+		p.ack.Tail = p.ack.End
+		if st := p.state; st != nil {
+			st.mu.Lock()
+			if tail := st.durable; tail.next > p.ack.End.Seq {
+				p.ack.Tail = stream.Position{Seq: tail.next, Timestamp: stream.Timestamp(tail.time)}
+			}
+			st.mu.Unlock()
+		}
+	} else {
+		p.ack = Ack{}
+	}
+	p.state, p.entries, p.stored = nil, nil, nil
+	close(p.done)
+}
+
+func (p *Pending) stage(g *group) {
+	st, err := g.target(p)
+	if err != nil {
+		p.err = err
+		return
+	}
+	h := &st.staged
+	if p.token != nil && *p.token != h.fence {
+		p.err = &stream.FencedError{Token: h.fence}
+		return
+	}
+	if p.at != nil && *p.at != h.next {
+		p.err = &stream.PositionError{Tail: h.next}
+		return
+	}
+	if p.err = p.sequence(st, uint64(g.now)); p.err != nil { //nolint:gosec // after 1970
+		return
+	}
+	g.touch(st)
+	if h.empty() {
+		h.oldest = max(h.arrival, g.now)
+	}
+	h.arrival = max(h.arrival, g.now)
+	putArrival(p.stored, h.arrival)
+	first, last := &p.entries[0], &p.entries[len(p.entries)-1]
+	h.next, h.time = last.Seq+1, uint64(last.Timestamp)
+	g.keyBuf = batchKey(g.keyBuf, st.key.basin, st.id(), last.Seq)
+	g.set(g.keyBuf, p.stored)
+	for i := range p.entries {
+		h.command(&p.entries[i])
+	}
+	st.chunks = append(st.chunks, &chunk{of: st, entries: p.entries, size: len(p.stored) + 64*len(p.entries)})
+	p.state = st
+	p.ack.Start = stream.Position{Seq: first.Seq, Timestamp: first.Timestamp}
+	p.ack.End = stream.Position{Seq: h.next, Timestamp: last.Timestamp}
+}
+
+// target returns the stream that p appends to, made if its basin says so.
+func (g *group) target(p *Pending) (*state, error) {
+	st, err := g.find(p.key)
+	if err != nil || st != nil {
+		return st, err
+	}
+	b := g.basinOf(p.key)
+	if b == nil {
+		return nil, fmt.Errorf("%w: %s", ErrBasinNotFound, p.basin.name)
+	}
+	if !b.Config.CreateOnAppend {
+		return nil, fmt.Errorf("%w: %s", ErrStreamNotFound, p.key.name)
+	}
+	return g.create(b, p.key.name, StreamConfig{}, "")
+}
+
+// sequence gives the entries their positions and times, or returns an error and
+// leaves st as it is.
+func (p *Pending) sequence(st *state, now uint64) error {
+	config, last := &st.life.Config, st.staged.time
+	for i := range p.entries {
+		at := now
+		switch {
+		case *config.TimestampMode == Arrival:
+		case p.times != nil && p.times[i] != nil:
+			at = *p.times[i]
+			if !*config.Uncapped {
+				at = min(at, now)
+			}
+		case *config.TimestampMode == ClientRequire:
+			return invalid("record %d: no timestamp, and its stream requires one", i)
+		}
+		last = max(last, at)
+		p.entries[i].Seq = st.staged.next + uint64(i) //nolint:gosec // i is not negative
+		p.entries[i].Timestamp = stream.Timestamp(last)
+		putTime(p.stored, i, last)
+	}
+	return nil
+}
+
+// command does what e says if it is a command.
+func (h *head) command(e *stream.Entry) {
+	switch e.Command() {
+	case stream.None:
+	case stream.FenceCommand:
+		h.fence = string(e.Body)
+	case stream.TrimCommand:
+		h.first = max(h.first, min(binary.BigEndian.Uint64(e.Body), e.Seq+1))
+	}
+}

@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strings"
+
+	"agentchat/shared/stream"
+)
+
+// A batch is stored as it is read: what is of fixed size first, so that the
+// committer can fill in times without moving anything, then lengths, then all
+// header text together (one string for a whole page), then the bodies.
+//
+//	version  1
+//	arrival  8   ms, never less than that of the batch before
+//	count    4
+//	time     8 × count
+//	lengths  uvarints: headers, (name, value) of each, body; for each record
+//	text     names and values
+//	bodies
+const (
+	batchVersion = 1
+	fixedLen     = 1 + 8 + 4
+)
+
+var errCodec = errors.New("a stored batch does not parse")
+
+// encode returns the stored form of entries, without its times.
+func encode(entries []stream.Entry) []byte {
+	n := fixedLen + 8*len(entries)
+	for i := range entries {
+		r := &entries[i].Record
+		n += uvarintLen(len(r.Headers)) + uvarintLen(len(r.Body)) + len(r.Body)
+		for _, h := range r.Headers {
+			n += uvarintLen(len(h.Name)) + uvarintLen(len(h.Value)) + len(h.Name) + len(h.Value)
+		}
+	}
+	b := make([]byte, fixedLen+8*len(entries), n)
+	b[0] = batchVersion
+	binary.BigEndian.PutUint32(b[9:], uint32(len(entries))) //nolint:gosec // at most 1000
+	for i := range entries {
+		r := &entries[i].Record
+		b = binary.AppendUvarint(b, uint64(len(r.Headers)))
+		for _, h := range r.Headers {
+			b = binary.AppendUvarint(b, uint64(len(h.Name)))
+			b = binary.AppendUvarint(b, uint64(len(h.Value)))
+		}
+		b = binary.AppendUvarint(b, uint64(len(r.Body)))
+	}
+	for i := range entries {
+		for _, h := range entries[i].Headers {
+			b = append(b, h.Name...)
+			b = append(b, h.Value...)
+		}
+	}
+	// From here on the bodies are the stored ones: the caller's are the caller's again.
+	for i := range entries {
+		at := len(b)
+		b = append(b, entries[i].Body...)
+		entries[i].Body = b[at:len(b):len(b)]
+	}
+	return b
+}
+
+func uvarintLen(n int) int {
+	l := 1
+	for ; n >= 0x80; n >>= 7 {
+		l++
+	}
+	return l
+}
+
+func putArrival(b []byte, ms int64)        { binary.BigEndian.PutUint64(b[1:], uint64(ms)) } //nolint:gosec // after 1970
+func putTime(b []byte, i int, time uint64) { binary.BigEndian.PutUint64(b[fixedLen+8*i:], time) }
+
+// A stored is the stored form of a batch, checked to hold its fixed part.
+type stored []byte
+
+func parse(b []byte) (stored, error) {
+	if len(b) < fixedLen || b[0] != batchVersion {
+		return nil, errCodec
+	}
+	if n := stored(b).count(); n == 0 || n > stream.MaxBatchRecords || len(b) < fixedLen+8*n {
+		return nil, errCodec
+	}
+	return b, nil
+}
+
+func (b stored) arrival() int64      { return int64(binary.BigEndian.Uint64(b[1:])) } //nolint:gosec // as written
+func (b stored) count() int          { return int(binary.BigEndian.Uint32(b[9:])) }
+func (b stored) time(i int) uint64   { return binary.BigEndian.Uint64(b[fixedLen+8*i:]) }
+func (b stored) lastTime() uint64    { return b.time(b.count() - 1) }
+func (b stored) lengths() (i cursor) { return cursor{b: b, at: fixedLen + 8*b.count()} }
+
+// A cursor reads uvarints until the first that is none.
+type cursor struct {
+	b   []byte
+	at  int
+	bad bool
+}
+
+func (c *cursor) next() int {
+	v, n := binary.Uvarint(c.b[c.at:])
+	if n <= 0 || v > uint64(len(c.b)) {
+		c.bad = true
+		return 0
+	}
+	c.at += n
+	return int(v) //nolint:gosec // at most len(b)
+}
+
+// A page collects entries of stored batches. What it returns aliases the bytes
+// given to add, which must not change any more.
+type page struct {
+	limit   ReadOptions
+	expect  int // so many entries may come
+	entries []stream.Entry
+	count   int
+	size    int
+	headers []stream.Header // spare room, cut off piece by piece
+	text    strings.Builder // of the headers so far; strings of it stay valid as it grows
+}
+
+// add takes the entries of b, whose first has position first, from position
+// from up to, and without, end. It reports whether the page has room for more.
+func (p *page) add(b stored, first, from, end uint64) (more bool, err error) {
+	index := b.lengths()
+	textAt, bodyAt, err := layout(b)
+	if err != nil {
+		return false, err
+	}
+	p.text.Write(b[textAt:bodyAt])
+	text := p.text.String()
+	text = text[len(text)-(bodyAt-textAt):]
+	for i := range b.count() {
+		headers, size := p.cut(index.next()), 8
+		for j := range headers {
+			n, v := index.next(), index.next()
+			headers[j] = stream.Header{Name: text[:n], Value: text[n : n+v]}
+			text = text[n+v:]
+			size += 2 + n + v
+		}
+		n := index.next()
+		body := b[bodyAt : bodyAt+n : bodyAt+n]
+		bodyAt += n
+		size += n
+		seq := first + uint64(i) //nolint:gosec // i is not negative
+		if seq < from {
+			continue
+		}
+		if seq >= end || !p.fits(size, b.time(i)) {
+			return false, nil
+		}
+		p.entries = append(p.entries, stream.Entry{
+			Seq: seq, Timestamp: stream.Timestamp(b.time(i)),
+			Record: stream.Record{Headers: headers, Body: body},
+		})
+	}
+	return true, nil
+}
+
+// layout returns where b's header text and its bodies begin, if b holds
+// all that its lengths say.
+func layout(b stored) (textAt, bodyAt int, err error) {
+	c := b.lengths()
+	text, body := 0, 0
+	for range b.count() {
+		for range c.next() {
+			text += c.next() + c.next()
+			if c.bad {
+				return 0, 0, errCodec
+			}
+		}
+		body += c.next()
+	}
+	if c.bad || text > len(b) || body > len(b) || c.at+text+body != len(b) {
+		return 0, 0, errCodec
+	}
+	return c.at, c.at + text, nil
+}
+
+// cut returns n headers to be filled.
+func (p *page) cut(n int) []stream.Header {
+	if n == 0 {
+		return nil
+	}
+	if len(p.headers) < n {
+		p.headers = make([]stream.Header, max(n, min(256, n*p.expect)))
+	}
+	h := p.headers[:n:n]
+	p.headers = p.headers[n:]
+	return h
+}
+
+// fits reports whether a record of a size and time is still within the limit,
+// and counts it if so.
+func (p *page) fits(size int, time uint64) bool {
+	if p.count >= p.limit.Records || p.limit.Until != 0 && time >= p.limit.Until {
+		return false
+	}
+	if p.size+size > p.limit.Bytes && (p.count > 0 || !p.limit.AtLeastOne) {
+		return false
+	}
+	p.count++
+	p.size += size
+	return true
+}
+
+// take is add for entries that are in memory already.
+func (p *page) take(entries []stream.Entry, from, end uint64) (more bool) {
+	skip := 0
+	if first := entries[0].Seq; from > first {
+		skip = int(min(from-first, uint64(len(entries)))) //nolint:gosec // at most len
+	}
+	n := skip
+	for n < len(entries) && entries[n].Seq < end && p.fits(entries[n].Metered(), uint64(entries[n].Timestamp)) {
+		n++
+	}
+	if p.entries == nil {
+		p.entries = entries[skip:n:n] // shared with the cache: nobody writes to it
+	} else {
+		if len(p.entries) == cap(p.entries) {
+			p.entries = slices.Grow(p.entries, min(p.expect-len(p.entries), n-skip+8*len(p.entries)))
+		}
+		p.entries = append(p.entries, entries[skip:n]...)
+	}
+	return n == len(entries)
+}

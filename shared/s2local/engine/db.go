@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// layoutVersion is that of keys.go and codec.go.
+const layoutVersion = 1
+
+// openDB opens Pebble as this package needs it.
+func (e *Engine) openDB(o Options) error {
+	// The newest format, also because its tables are written without channels
+	// that Pebble shares between databases: those break synctest.
+	po := &pebble.Options{
+		FS:                    o.FS,
+		Logger:                pebbleLog{e},
+		FormatMajorVersion:    pebble.FormatNewest,
+		MemTableSize:          64 << 20,
+		CacheSize:             16 << 20,
+		BytesPerSync:          1 << 20,
+		L0CompactionThreshold: 4,
+	}
+	for i := range po.Levels {
+		po.Levels[i].FilterPolicy = bloom.FilterPolicy(10) // most look-ups are of names not yet there
+	}
+	dir := o.Dir
+	if o.Memory {
+		dir = "memory"
+		if po.FS == nil { // nothing outlives the engine: no log, no syncs
+			po.FS, po.DisableWAL, e.sync = vfs.NewMem(), true, pebble.NoSync
+			po.MemTableSize = 4 << 20
+			po.CacheSize = 1 << 20
+		}
+	}
+	if po.FS == nil {
+		po.FS = vfs.Default
+	}
+	if err := po.FS.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the data folder: %w", err)
+	}
+	lock, err := pebble.LockDirectory(dir, po.FS)
+	if err != nil {
+		return fmt.Errorf("%w: %s is open in another process: %w", ErrLocked, dir, err)
+	}
+	e.lock, po.Lock = lock, lock
+	if e.db, err = pebble.Open(dir, po); err != nil {
+		return errors.Join(fmt.Errorf("open %s: %w", dir, err), lock.Close())
+	}
+	return nil
+}
+
+func (e *Engine) closeDB() error {
+	return errors.Join(e.db.Close(), e.lock.Close())
+}
+
+// load checks the layout, loads the basins, and returns the last number given.
+// Streams are loaded as they are used.
+func (e *Engine) load() (number uint64, err error) {
+	version, err := e.get([]byte{keyVersion})
+	if err != nil {
+		return 0, err
+	}
+	if version == nil {
+		if err := e.db.Set([]byte{keyVersion}, []byte{layoutVersion}, e.sync); err != nil {
+			return 0, err
+		}
+	} else if len(version) != 1 || version[0] != layoutVersion {
+		return 0, fmt.Errorf("the data folder has layout %v, this program knows %d", version, layoutVersion)
+	}
+	last, err := e.get([]byte{keyNumber})
+	if err != nil {
+		return 0, err
+	}
+	if len(last) == 8 {
+		number = binary.BigEndian.Uint64(last)
+	}
+	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: []byte{keyBasin}, UpperBound: []byte{keyBasin + 1}})
+	if err != nil {
+		return 0, err
+	}
+	for it.First(); it.Valid(); it.Next() {
+		b := &basinMeta{name: string(it.Key()[1:])}
+		if err := json.Unmarshal(it.Value(), b); err != nil {
+			return 0, errors.Join(fmt.Errorf("stored basin: %w", err), it.Close())
+		}
+		e.reg.basins[b.name], e.reg.numbers[b.Number] = b, b
+	}
+	return number, it.Close()
+}
+
+// pebbleLog receives Pebble's log.
+type pebbleLog struct{ e *Engine }
+
+func (l pebbleLog) Infof(format string, args ...any) {
+	if l.e.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.e.log.Debug("pebble", slog.String("text", fmt.Sprintf(format, args...)))
+	}
+}
+
+func (l pebbleLog) Errorf(format string, args ...any) {
+	l.e.log.Warn("pebble", slog.String("text", fmt.Sprintf(format, args...)))
+}
+
+// Fatalf is called where Pebble can't go on: a log or a manifest that it could
+// not write. Its own logger would end the process there. It must not return, and
+// Pebble may hold any of its locks, so this goroutine stays here for good, and
+// whoever waits is told by Engine.ended.
+func (l pebbleLog) Fatalf(format string, args ...any) {
+	l.e.stuck.Store(true)
+	l.e.fail(fmt.Errorf("%w: %s", ErrStorage, fmt.Sprintf(format, args...)))
+	select {}
+}

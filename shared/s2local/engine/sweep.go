@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Retention is looked at no more often than this, for so many streams at once,
+// and no less often than this once anything is scheduled.
+const (
+	sweepEvery = time.Second
+	sweepMost  = 256
+	sweepLeast = 24 * 60 * 60 * 1000 // ms
+)
+
+// sweep removes what is past its retention, and streams that were empty for too
+// long, when they are due. It runs until the engine is closed.
+func (e *Engine) sweep() {
+	for {
+		next, err := e.sweepOnce()
+		if err != nil {
+			if !errors.Is(err, ErrClosed) {
+				e.log.Error("retention stopped", slog.Any("error", err))
+			}
+			return
+		}
+		wait := time.Duration(min(next-e.nowMS(), sweepLeast)) * time.Millisecond
+		timer := time.NewTimer(max(sweepEvery, wait))
+		if next == math.MaxInt64 {
+			timer.Stop() // nothing is due before the committer says so
+		}
+		select {
+		case <-timer.C:
+		case <-e.kick:
+			timer.Stop()
+		case <-e.quit:
+			timer.Stop()
+			return
+		case <-e.ended:
+			timer.Stop()
+			return
+		}
+	}
+}
+
+func (e *Engine) kickSweeper() {
+	select {
+	case e.kick <- struct{}{}:
+	default:
+	}
+}
+
+// sweepOnce handles what is due and returns when to do it again, in ms.
+func (e *Engine) sweepOnce() (next int64, err error) {
+	// Whatever is scheduled from here on kicks.
+	e.sweepAt.Store(math.MaxInt64)
+	for {
+		due, next, err := e.dueNow()
+		if err != nil {
+			return 0, err
+		}
+		for _, d := range due {
+			if err := e.expire(d); err != nil {
+				return 0, err
+			}
+		}
+		if len(due) == 0 {
+			e.sweepAt.Store(next)
+			return next, nil
+		}
+	}
+}
+
+// A dueLife is a life whose retention is to be looked at.
+type dueLife struct {
+	key streamKey
+	id  uint64
+	at  int64
+}
+
+// dueNow returns some of what is due, and if that is none, when something will be.
+func (e *Engine) dueNow() (due []dueLife, next int64, err error) {
+	if err := e.enter(); err != nil {
+		return nil, 0, err
+	}
+	defer e.leave()
+	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: []byte{keyDue}, UpperBound: []byte{keyDue + 1}})
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	now := e.nowMS()
+	next = math.MaxInt64
+	for it.First(); it.Valid() && len(due) < sweepMost; it.Next() {
+		k, at, ok := parseDue(it.Key())
+		if !ok || len(it.Value()) != 8 {
+			_ = it.Close()
+			return nil, 0, fmt.Errorf("%w: %w", ErrStorage, errCodec)
+		}
+		if at > now {
+			next = at
+			break
+		}
+		due = append(due, dueLife{key: k, at: at, id: binary.BigEndian.Uint64(it.Value())})
+	}
+	if err := it.Close(); err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	return due, next, e.settle()
+}
+
+// expire does what is due of one life, and schedules what is due next.
+func (e *Engine) expire(d dueLife) error {
+	cut, oldest, err := e.expired(d)
+	if err != nil {
+		return err
+	}
+	c := &change{done: make(chan struct{}), do: func(g *group) error {
+		st, err := g.find(d.key)
+		if err != nil {
+			return err
+		}
+		if st == nil || st.id() != d.id || st.staged.due != d.at {
+			g.delete(d.key.due(d.at)) // of an earlier life
+			return nil
+		}
+		h := &st.staged
+		g.touch(st)
+		g.unschedule(st)
+		if wait := *st.life.Config.DeleteOnEmptyAge; h.empty() && wait > 0 && g.now >= h.emptied+wait.Milliseconds() {
+			g.remove(st)
+			return nil
+		}
+		h.first = max(h.first, cut)
+		if h.oldest = oldest; oldest == 0 {
+			h.oldest = g.now // what came since is a little younger than it has to be
+		}
+		return nil
+	}}
+	if !e.queue.put(c) {
+		return e.closedErr()
+	}
+	select {
+	case <-c.done:
+		return c.err
+	case <-e.ended:
+		return e.err()
+	}
+}
+
+// expired returns the first position of d that is within its retention, and the
+// arrival of that batch, 0 if all durable ones are past it.
+func (e *Engine) expired(d dueLife) (cut uint64, oldest int64, err error) {
+	if err := e.enter(); err != nil {
+		return 0, 0, err
+	}
+	defer e.leave()
+	st, err := e.lookup(d.key)
+	if err != nil || st == nil {
+		return 0, 0, err
+	}
+	st.mu.Lock()
+	h, now := st.durable, st.now
+	st.mu.Unlock()
+	if now == nil || now.ID != d.id || h.empty() || *now.Config.RetentionAge == 0 {
+		return 0, 0, nil
+	}
+	s := &Stream{e: e, key: d.key, life: d.id}
+	it, err := s.batches(h.first)
+	if err != nil {
+		return 0, 0, err
+	}
+	limit := e.nowMS() - now.Config.RetentionAge.Milliseconds()
+	lo, hi := h.first, h.next
+	for lo < hi && err == nil {
+		mid := lo + (hi-lo)/2
+		if !it.SeekGE(batchKey(nil, d.key.basin, d.id, mid)) {
+			hi = mid // trimmed meanwhile
+			continue
+		}
+		var b stored
+		if b, err = parse(it.Value()); err != nil {
+			break
+		}
+		last := lastOf(it.Key())
+		if b.arrival() <= limit {
+			lo = last + 1
+			continue
+		}
+		oldest = b.arrival()
+		hi = min(mid, last+1-uint64(b.count())) //nolint:gosec // positive
+	}
+	if lo >= h.next {
+		oldest = 0
+	}
+	return min(lo, h.next), oldest, errors.Join(err, s.closeIter(it))
+}

@@ -3,6 +3,10 @@ package api
 // The limits of Agent Chat v1 (Limits and delivery semantics) and of
 // docs/PROTOCOL.md. Sizes are bytes of UTF-8.
 const (
+	MaxAgentID       = 64 // as package ident has it, like the next three
+	MaxMessageID     = 128
+	MaxConversation  = 256
+	MaxCorrelation   = 256
 	MaxBodyBytes     = 768 << 10 // of an HTTP request
 	MaxTextBytes     = 512 << 10
 	MaxDataBytes     = 512 << 10 // compacted

@@ -24,8 +24,9 @@ type binder struct {
 type binding struct {
 	name  string
 	index []int
-	text  bool // any string: a header given twice is one list
 	set   func(reflect.Value, string) error
+	key   string // of a header, as http.Header has it
+	list  bool   // of a header of any text: given twice it is one list
 }
 
 // newBinder panics on a field of a type that no text can be bound to.
@@ -39,7 +40,7 @@ func newBinder(t reflect.Type) *binder {
 		case route.InQuery:
 			b.query = append(b.query, x)
 		case route.InHeader:
-			x.name, x.text = http.CanonicalHeaderKey(f.Name), f.Type == reflect.TypeFor[string]()
+			x.key, x.list = http.CanonicalHeaderKey(f.Name), f.Type == reflect.TypeFor[string]()
 			b.header = append(b.header, x)
 		}
 	}
@@ -203,8 +204,8 @@ func shown(name string) string {
 // bindHeader sets the header fields of v. An empty header is an absent one.
 func (b *binder) bindHeader(v reflect.Value, h http.Header) error {
 	for _, x := range b.header {
-		values := h[x.name]
-		if len(values) > 1 && !x.text {
+		values := h[x.key]
+		if len(values) > 1 && !x.list {
 			return api.InvalidParameter(x.name, "the header %s is given more than once", x.name)
 		}
 		if s := strings.Join(values, ", "); s != "" {

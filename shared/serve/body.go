@@ -30,8 +30,6 @@ func (c *call) decode(q any) error {
 	if err != nil {
 		return err
 	}
-	// An operation without members of a body takes none, or the empty object
-	// that some clients always send: all else has members it does not know.
 	if len(body) == 0 && !bind.hasBody {
 		return nil
 	}
@@ -40,7 +38,12 @@ func (c *call) decode(q any) error {
 			return err
 		}
 	}
-	return strictjson.Decode(body, q)
+	err = strictjson.Decode(body, q)
+	// {} is let through where there should be nothing, because some clients always send it.
+	if e, ok := errors.AsType[*api.Error](err); ok && !bind.hasBody {
+		e.Detail = "this operation takes no body"
+	}
+	return err
 }
 
 // body reads the request's body, whatever its declared length says. Too large

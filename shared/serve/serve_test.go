@@ -94,7 +94,7 @@ func newWorld(t *testing.T, c env.Config) *world {
 	return w
 }
 
-// Handlers that do what the tests want of an operation.
+type caller = auth.Caller
 
 // inbox returns the inbox family with the two functions of inbox.read.
 func inbox(
@@ -125,9 +125,19 @@ func do(h http.Handler, method, target, token, body string, header ...string) *h
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Add(header[i], header[i+1])
 	}
+	return answer(h, r)
+}
+
+func answer(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w
+}
+
+func doContext(ctx context.Context, h http.Handler, target string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	r.Header.Set("Authorization", "Bearer "+operator)
+	return answer(h, r)
 }
 
 // problem returns the problem document of an answer, and fails if it is none.
@@ -146,28 +156,84 @@ func problem(t *testing.T, w *httptest.ResponseRecorder) api.Problem {
 	return p
 }
 
+// created is an answer that says its own status and bytes.
+type created struct{ to ident.Agent }
+
+func (c created) Status() (int, http.Header) {
+	return http.StatusCreated, http.Header{"Location": {"/x"}}
+}
+
+func (c *created) AppendJSON(b []byte) []byte { return append(b, `{"to":"`+string(c.to)+`"}`...) }
+
 func TestUnaryAnswersAndLogsOneLine(t *testing.T) {
 	w := newWorld(t, env.Config{})
-	h := messages(w.Env, func(_ context.Context, by auth.Caller, q *api.SendRequest) (*api.SendResponse, error) {
-		if by.Agent != "alice" || q.Agent != "alice" {
-			t.Errorf("called by %q for %q; want alice", by.Agent, q.Agent)
+	h := serve.Mux(w.Env, "messages", map[string]serve.Op{
+		"messages.get": noted[api.GetMessageRequest](func(string) {}, ""),
+		"messages.send": serve.Unary(func(_ context.Context, by auth.Caller, q *api.SendRequest) (*created, error) {
+			if by.Agent != "alice" || q.Agent != "alice" || q.IdempotencyKey != "i-1" {
+				t.Errorf("called by %q for %q with key %q; want alice, i-1", by.Agent, q.Agent, q.IdempotencyKey)
+			}
+			return &created{q.To}, nil
+		}),
+	})
+	got := do(h, http.MethodPost, "/v1/agents/alice/messages", aliceKey, `{"to":"bob","text":"hi"}`, "X-Request-Id", "r-1", "Idempotency-Key", "i-1")
+	if want := `{"to":"bob"}`; got.Code != http.StatusCreated || got.Body.String() != want {
+		t.Errorf("send answered %d %s; want 201 %s", got.Code, got.Body, want)
+	}
+	for name, want := range map[string]string{
+		"Content-Type": "application/json", "Content-Length": "12", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+		"X-Request-Id": "r-1", "Location": "/x",
+	} {
+		if v := got.Header().Get(name); v != want {
+			t.Errorf("%s = %q; want %q", name, v, want)
 		}
-		return &api.SendResponse{Envelope: json.RawMessage(`{"to":"` + string(q.To) + `"}`), SeqNum: 7}, nil
-	}, nil)
-	got := do(h, http.MethodPost, "/v1/agents/alice/messages", aliceKey, `{"to":"bob","text":"hi"}`, "X-Request-Id", "r-1")
-	if got.Code != http.StatusCreated || !strings.HasPrefix(got.Body.String(), `{"envelope":{"to":"bob"},"seq_num":7,`) {
-		t.Errorf("send answered %d %s; want 201 and the envelope", got.Code, got.Body)
 	}
 	lines := w.lines(t)
 	if len(lines) != 1 {
 		t.Fatalf("%d log lines; want 1: %v", len(lines), lines)
 	}
 	for k, want := range map[string]any{
-		"msg": "request", "op": "messages.send", "method": "POST", "route": "/v1/agents/{agent}/messages", "status": 201.0,
-		"request_id": "r-1", "caller": "agent", "agent": "alice", "key": "k1", "bytes": float64(got.Body.Len()),
+		"msg": "request", "level": "INFO", "op": "messages.send", "method": "POST", "route": "/v1/agents/{agent}/messages", "status": 201.0,
+		"request_id": "r-1", "caller": "agent", "agent": "alice", "key": "k1", "bytes": 12.0,
 	} {
 		if lines[0][k] != want {
 			t.Errorf("log line has %s = %v; want %v", k, lines[0][k], want)
 		}
+	}
+}
+
+func TestNilAnswerIs204(t *testing.T) {
+	h := messages(newWorld(t, env.Config{}).Env, nil, func(context.Context, caller, *api.GetMessageRequest) (*api.Delivery, error) { return nil, nil })
+	got := do(h, http.MethodGet, "/v1/agents/alice/messages/m1", operator, "")
+	if got.Code != http.StatusNoContent || got.Body.Len() > 0 || got.Header().Get("Content-Type") != "" {
+		t.Errorf("answered %d %q; want 204 and nothing", got.Code, got.Body)
+	}
+}
+
+// A request id is taken if it is one, else made; two answers never share one.
+func TestRequestID(t *testing.T) {
+	h := every(newWorld(t, env.Config{}).Env, func(string) {})
+	seen := map[string]bool{}
+	for _, row := range []struct {
+		name   string
+		header []string
+		want   string
+	}{
+		{"given", []string{"X-Request-Id", "a.B_9-"}, "a.B_9-"},
+		{"longest", []string{"X-Request-Id", strings.Repeat("a", 128)}, strings.Repeat("a", 128)},
+		{"none", nil, ""},
+		{"empty", []string{"X-Request-Id", ""}, ""},
+		{"too long", []string{"X-Request-Id", strings.Repeat("a", 129)}, ""},
+		{"line break", []string{"X-Request-Id", "a\nb"}, ""},
+		{"quote", []string{"X-Request-Id", `a"b`}, ""},
+		{"two", []string{"X-Request-Id", "a", "X-Request-Id", "b"}, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			got := do(h, http.MethodGet, "/healthz", "", "", row.header...).Header().Get("X-Request-Id")
+			if _, err := ident.ParseRequest(got); err != nil || row.want != "" && got != row.want || seen[got] {
+				t.Errorf("X-Request-Id = %q, %v; want %q, or a new one if that is empty", got, err, row.want)
+			}
+			seen[got] = true
+		})
 	}
 }

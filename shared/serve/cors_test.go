@@ -1,0 +1,80 @@
+package serve_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"agentchat/shared/env"
+)
+
+const (
+	app  = "https://app.example"
+	evil = "https://evil.example"
+)
+
+func TestCORSIsOffUnlessConfigured(t *testing.T) {
+	h := every(newWorld(t, env.Config{}).Env, func(string) {})
+	for _, got := range []http.Header{
+		do(h, http.MethodGet, "/healthz", "", "", "Origin", app).Header(),
+		do(h, http.MethodOptions, "/healthz", "", "", "Origin", app, "Access-Control-Request-Method", "GET").Header(),
+	} {
+		for name := range got {
+			if strings.HasPrefix(name, "Access-Control-") || name == "Vary" {
+				t.Errorf("%s is set", name)
+			}
+		}
+	}
+}
+
+func TestPreflight(t *testing.T) {
+	h := every(newWorld(t, env.Config{Origins: []string{app}}).Env, func(op string) { t.Errorf("%s was called", op) })
+	got := do(h, http.MethodOptions, "/v1/agents/bob/inbox", "", "", "Origin", app, "Access-Control-Request-Method", "GET",
+		"Access-Control-Request-Headers", "authorization,last-event-id")
+	if got.Code != http.StatusNoContent || got.Body.Len() > 0 {
+		t.Errorf("answered %d %q; want 204 and nothing", got.Code, got.Body)
+	}
+	for name, want := range map[string]string{
+		"Access-Control-Allow-Origin": app, "Access-Control-Allow-Methods": "GET, HEAD, OPTIONS", "Vary": "Origin", "Allow": "GET, HEAD, OPTIONS",
+	} {
+		if values := got.Header()[name]; len(values) != 1 || values[0] != want {
+			t.Errorf("%s = %q; want once %q", name, values, want)
+		}
+	}
+	headers := strings.ToLower(got.Header().Get("Access-Control-Allow-Headers"))
+	for _, want := range []string{"authorization", "last-event-id", "idempotency-key", "x-request-id", "content-type"} {
+		if !strings.Contains(headers, want) {
+			t.Errorf("Access-Control-Allow-Headers = %q; want %s in it", headers, want)
+		}
+	}
+}
+
+// Every answer to an allowed origin can be read by its page, refusals too; none to another.
+func TestCORSAnswers(t *testing.T) {
+	for _, row := range []struct {
+		name, configured, origin, want string
+	}{
+		{"allowed", app, app, app},
+		{"foreign", app, evil, ""},
+		{"longer", app, app + ".evil.example", ""},
+		{"null", app, "null", ""},
+		{"no origin", app, "", ""},
+		{"all", "*", evil, "*"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			h := every(newWorld(t, env.Config{Origins: []string{row.configured}}).Env, func(string) {})
+			for _, target := range []string{"/healthz", "/nowhere", "/v1/whoami"} {
+				got := do(h, http.MethodGet, target, "", "", "Origin", row.origin)
+				if v := got.Header().Get("Access-Control-Allow-Origin"); v != row.want {
+					t.Errorf("%s: Access-Control-Allow-Origin = %q; want %q", target, v, row.want)
+				}
+				if v := got.Header().Get("Access-Control-Expose-Headers"); (v != "") != (row.want != "") {
+					t.Errorf("%s: Access-Control-Expose-Headers = %q", target, v)
+				}
+				if v := got.Header().Get("Access-Control-Allow-Credentials"); v != "" {
+					t.Errorf("%s: Access-Control-Allow-Credentials = %q; want none", target, v)
+				}
+			}
+		})
+	}
+}

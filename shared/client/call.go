@@ -1,0 +1,147 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/go-json-experiment/json"
+
+	"agentchat/shared/route"
+	"agentchat/shared/strictjson"
+)
+
+// budget bounds the repeats of one call, Retry-After included.
+const budget = 30 * time.Second
+
+// newRequest returns the call of op with req: the table says where each field
+// of it travels.
+func newRequest(op string, req any) (request, error) {
+	rt := route.Of(op)
+	r := request{op: op, method: rt.Method, target: rt.Path, header: http.Header{}}
+	r.header.Set("Accept", "application/json")
+	if req == nil {
+		return r, nil
+	}
+	target, err := rt.Target(req)
+	if err != nil {
+		return request{}, err
+	}
+	r.target = target
+	for f, v := range route.Fields(req) {
+		if f.In == route.InHeader && v != "" {
+			r.header.Set(f.Name, v)
+		}
+	}
+	if route.HasBody(reflect.TypeOf(req)) {
+		if r.body, err = strictjson.Append(nil, req); err != nil {
+			return request{}, fmt.Errorf("%s: encode the request: %w", op, err)
+		}
+	}
+	return r, nil
+}
+
+// do calls op and decodes its answer, which is nil if it has none. A failure that
+// proves that nothing was done is repeated; one that leaves the outcome open only
+// if again says that a repeat is harmless.
+func do[R any](ctx context.Context, c *Client, op string, req any, again bool) (*R, *http.Response, error) {
+	r, err := newRequest(op, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	return run[R](ctx, c, r, again)
+}
+
+func run[R any](ctx context.Context, c *Client, r request, again bool) (*R, *http.Response, error) {
+	var answer *R
+	res, err := c.repeat(ctx, func() (*http.Response, error) {
+		var res *http.Response
+		var err error
+		answer, res, err = once[R](ctx, c, r)
+		return res, err
+	}, func(err error) bool { return again && errors.Is(err, ErrUnknown) || !r.writes() })
+	if err != nil {
+		return nil, res, err
+	}
+	return answer, res, nil
+}
+
+// repeat runs attempt until it succeeds, fails for good, or the budget is spent.
+// Failures that are open in their outcome are repeated if harmless says so.
+func (c *Client) repeat(ctx context.Context, attempt func() (*http.Response, error), harmless func(error) bool) (*http.Response, error) {
+	waits := backoff.NewExponentialBackOff()
+	waits.InitialInterval, waits.Multiplier, waits.MaxInterval = 200*time.Millisecond, 2, 5*time.Second
+	var last error
+	res, err := backoff.Retry(ctx, func() (*http.Response, error) {
+		res, err := attempt()
+		last = err
+		switch {
+		case err == nil:
+			return res, nil
+		case !repeatable(err, harmless):
+			return res, backoff.Permanent(err)
+		}
+		if e, ok := errors.AsType[*Error](err); ok && e.RetryAfter > 0 {
+			return res, &backoff.RetryAfterError{Duration: e.RetryAfter}
+		}
+		return res, err
+	}, backoff.WithBackOff(waits), backoff.WithMaxTries(uint(c.tries)), backoff.WithMaxElapsedTime(budget)) //nolint:gosec // tries is positive
+	if err == nil {
+		return res, nil
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(last, cause) {
+		return res, fmt.Errorf("%w (%w)", last, cause)
+	}
+	return res, last
+}
+
+// repeatable reports whether the call that ended with err may be made again.
+func repeatable(err error, harmless func(error) bool) bool {
+	if e, ok := errors.AsType[*ConnError](err); ok {
+		return !e.Sent || harmless(err)
+	}
+	e, ok := errors.AsType[*Error](err)
+	switch {
+	case !ok || e.Permanent():
+		return false
+	case e.Status == http.StatusTooManyRequests:
+		return true
+	case errors.Is(err, ErrUnknown):
+		return harmless(err)
+	case e.Problem.Code != "":
+		return e.Problem.Code.Trait().Retry
+	}
+	return harmless(err)
+}
+
+// once makes one attempt.
+func once[R any](ctx context.Context, c *Client, r request) (*R, *http.Response, error) {
+	res, err := c.open(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode/100 != 2 {
+		return nil, res, errorOf(r, res)
+	}
+	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	if err != nil {
+		return nil, res, &ConnError{Op: r.op, Sent: true, Write: r.writes(), Err: fmt.Errorf("read the answer: %w", err)}
+	}
+	if res.StatusCode == http.StatusNoContent {
+		return nil, res, nil
+	}
+	if len(b) > maxAnswer {
+		return nil, res, fmt.Errorf("%s: the answer is longer than %d bytes", r.op, maxAnswer)
+	}
+	answer := new(R)
+	if err := json.Unmarshal(b, answer); err != nil {
+		return nil, res, fmt.Errorf("%s: the answer is not what agent-chat answers; is this the right URL? %w", r.op, err)
+	}
+	return answer, res, nil
+}

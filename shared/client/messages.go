@@ -1,0 +1,50 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"agentchat/shared/api"
+)
+
+// Send sends a message. It is durable when Send returns nil.
+//
+// With an id, req.ID or req.IdempotencyKey, an attempt of unknown outcome is
+// repeated with the same id, and the message is stored once. Without one only
+// what was certainly not stored is sent again, unless the server tells the id
+// under which it may have stored it; so when the connection breaks at the wrong
+// moment Send ends with ErrUnknown, and it is the caller who must decide. See NewID.
+func (c *Client) Send(ctx context.Context, req api.SendRequest) (*api.SendResponse, error) {
+	var answer *api.SendResponse
+	_, err := c.repeat(ctx, func() (*http.Response, error) {
+		r, err := newRequest("messages.send", &req)
+		if err != nil {
+			return nil, err
+		}
+		var res *http.Response
+		answer, res, err = once[api.SendResponse](ctx, c, r)
+		if err == nil {
+			answer.Replayed = res.Header.Get("Idempotent-Replayed") == "true"
+		}
+		return res, err
+	}, func(err error) bool {
+		if req.ID == "" && req.IdempotencyKey == "" {
+			if e, ok := errors.AsType[*Error](err); ok {
+				req.ID = e.Problem.Message // the repeat asks for this very message
+			}
+		}
+		return req.ID != "" || req.IdempotencyKey != ""
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// Message looks a message up: in the agent's own inbox, or with req.To among what
+// it sent with ids of its own.
+func (c *Client) Message(ctx context.Context, req api.GetMessageRequest) (*api.Delivery, error) {
+	answer, _, err := do[api.Delivery](ctx, c, "messages.get", &req, true)
+	return answer, err
+}

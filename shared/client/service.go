@@ -1,0 +1,36 @@
+package client
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"agentchat/shared/api"
+)
+
+// Health reports whether the process is alive.
+func (c *Client) Health(ctx context.Context) (*api.Health, error) {
+	answer, _, err := do[api.Health](ctx, c, "service.health", nil, true)
+	return answer, err
+}
+
+// Ready reports whether the server's store can be reached and is configured.
+func (c *Client) Ready(ctx context.Context) (*api.Health, error) {
+	answer, _, err := do[api.Health](ctx, c, "service.ready", nil, true)
+	return answer, err
+}
+
+// Limits returns every limit of the server.
+func (c *Client) Limits(ctx context.Context) (*api.Limits, error) {
+	answer, _, err := do[api.Limits](ctx, c, "service.limits", nil, true)
+	return answer, err
+}
+
+// OpenAPI returns the server's description of itself, a JSON object.
+func (c *Client) OpenAPI(ctx context.Context) ([]byte, error) {
+	answer, _, err := do[jsontext.Value](ctx, c, "service.openapi", nil, true)
+	if err != nil {
+		return nil, err
+	}
+	return *answer, nil
+}

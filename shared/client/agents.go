@@ -17,7 +17,7 @@ func (c *Client) Register(ctx context.Context, req api.RegisterRequest) (*api.Re
 	if err != nil {
 		return nil, err
 	}
-	answer.Created = res.StatusCode == http.StatusCreated
+	answer.Created = res.status == http.StatusCreated
 	return answer, nil
 }
 
@@ -97,7 +97,7 @@ func (c *Client) remove(ctx context.Context, op string, req any, gone api.Code) 
 		return err
 	}
 	open := false
-	_, err = c.repeat(ctx, func() (*http.Response, error) {
+	_, err = c.repeat(ctx, func() (reply, error) {
 		_, res, err := once[struct{}](ctx, c, r)
 		if e, ok := errors.AsType[*Error](err); ok && open && e.Problem.Code == gone {
 			return res, nil

@@ -16,6 +16,12 @@ import (
 	"agentchat/shared/strictjson"
 )
 
+// A reply is what is left of an answer when its body has been read.
+type reply struct {
+	status int
+	header http.Header
+}
+
 // budget bounds the repeats of one call, Retry-After included.
 const budget = 30 * time.Second
 
@@ -49,18 +55,18 @@ func newRequest(op string, req any) (request, error) {
 // do calls op and decodes its answer, which is nil if it has none. A failure that
 // proves that nothing was done is repeated; one that leaves the outcome open only
 // if again says that a repeat is harmless.
-func do[R any](ctx context.Context, c *Client, op string, req any, again bool) (*R, *http.Response, error) {
+func do[R any](ctx context.Context, c *Client, op string, req any, again bool) (*R, reply, error) {
 	r, err := newRequest(op, req)
 	if err != nil {
-		return nil, nil, err
+		return nil, reply{}, err
 	}
 	return run[R](ctx, c, r, again)
 }
 
-func run[R any](ctx context.Context, c *Client, r request, again bool) (*R, *http.Response, error) {
+func run[R any](ctx context.Context, c *Client, r request, again bool) (*R, reply, error) {
 	var answer *R
-	res, err := c.repeat(ctx, func() (*http.Response, error) {
-		var res *http.Response
+	res, err := c.repeat(ctx, func() (reply, error) {
+		var res reply
 		var err error
 		answer, res, err = once[R](ctx, c, r)
 		return res, err
@@ -73,11 +79,11 @@ func run[R any](ctx context.Context, c *Client, r request, again bool) (*R, *htt
 
 // repeat runs attempt until it succeeds, fails for good, or the budget is spent.
 // Failures that are open in their outcome are repeated if harmless says so.
-func (c *Client) repeat(ctx context.Context, attempt func() (*http.Response, error), harmless func(error) bool) (*http.Response, error) {
+func (c *Client) repeat(ctx context.Context, attempt func() (reply, error), harmless func(error) bool) (reply, error) {
 	waits := backoff.NewExponentialBackOff()
 	waits.InitialInterval, waits.Multiplier, waits.MaxInterval = 200*time.Millisecond, 2, 5*time.Second
 	var last error
-	res, err := backoff.Retry(ctx, func() (*http.Response, error) {
+	res, err := backoff.Retry(ctx, func() (reply, error) {
 		res, err := attempt()
 		last = err
 		switch {
@@ -120,28 +126,29 @@ func repeatable(err error, harmless func(error) bool) bool {
 }
 
 // once makes one attempt.
-func once[R any](ctx context.Context, c *Client, r request) (*R, *http.Response, error) {
+func once[R any](ctx context.Context, c *Client, r request) (*R, reply, error) {
 	res, err := c.open(ctx, r)
 	if err != nil {
-		return nil, nil, err
+		return nil, reply{}, err
 	}
 	defer func() { _ = res.Body.Close() }()
+	got := reply{res.StatusCode, res.Header}
 	if res.StatusCode/100 != 2 {
-		return nil, res, errorOf(r, res)
+		return nil, got, errorOf(r, res)
 	}
 	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 	if err != nil {
-		return nil, res, &ConnError{Op: r.op, Sent: true, Write: r.writes(), Err: fmt.Errorf("read the answer: %w", err)}
+		return nil, got, &ConnError{Op: r.op, Sent: true, Write: r.writes(), Err: fmt.Errorf("read the answer: %w", err)}
 	}
 	if res.StatusCode == http.StatusNoContent {
-		return nil, res, nil
+		return nil, got, nil
 	}
 	if len(b) > maxAnswer {
-		return nil, res, fmt.Errorf("%s: the answer is longer than %d bytes", r.op, maxAnswer)
+		return nil, got, fmt.Errorf("%s: the answer is longer than %d bytes", r.op, maxAnswer)
 	}
 	answer := new(R)
 	if err := json.Unmarshal(b, answer); err != nil {
-		return nil, res, fmt.Errorf("%s: the answer is not what agent-chat answers; is this the right URL? %w", r.op, err)
+		return nil, got, fmt.Errorf("%s: the answer is not what agent-chat answers; is this the right URL? %w", r.op, err)
 	}
-	return answer, res, nil
+	return answer, got, nil
 }

@@ -161,8 +161,8 @@ func (r request) writes() bool { return r.method != http.MethodGet }
 // next byte, is too long in coming. The error is a *ConnError.
 func (c *Client) open(ctx context.Context, r request) (*http.Response, error) {
 	began := time.Now()
-	g := guard(ctx, answerTimeout+r.wait)
-	res, err := c.roundTrip(g.ctx, r)
+	ctx, g := guard(ctx, answerTimeout+r.wait)
+	res, err := c.roundTrip(ctx, r)
 	t := Trace{Op: r.op, Method: r.method, Target: r.target, Took: time.Since(began)}
 	if err != nil {
 		err.Err = g.reason(err.Err)

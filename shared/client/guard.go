@@ -24,9 +24,9 @@ type guarded struct {
 	body   io.ReadCloser
 }
 
-func guard(ctx context.Context, limit time.Duration) *guarded {
+func guard(ctx context.Context, limit time.Duration) (context.Context, *guarded) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	return &guarded{ctx: ctx, cancel: cancel, timer: time.AfterFunc(limit, func() { cancel(errSilent) })}
+	return ctx, &guarded{ctx: ctx, cancel: cancel, timer: time.AfterFunc(limit, func() { cancel(errSilent) })}
 }
 
 // over guards a body from now on.
@@ -86,7 +86,7 @@ func (c *Client) roundTrip(ctx context.Context, r request) (*http.Response, *Con
 	} else {
 		req.Body, req.GetBody, req.ContentLength = http.NoBody, nil, 0
 	}
-	res, err := c.http.Do(req) //nolint:bodyclose // the caller of open closes it
+	res, err := c.http.Do(req)
 	if err != nil {
 		return nil, &ConnError{Op: r.op, Sent: connected, Write: r.writes(), Err: err}
 	}

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"agentchat/shared/api"
 )
@@ -17,15 +16,15 @@ import (
 // moment Send ends with ErrUnknown, and it is the caller who must decide. See NewID.
 func (c *Client) Send(ctx context.Context, req api.SendRequest) (*api.SendResponse, error) {
 	var answer *api.SendResponse
-	_, err := c.repeat(ctx, func() (*http.Response, error) {
+	_, err := c.repeat(ctx, func() (reply, error) {
 		r, err := newRequest("messages.send", &req)
 		if err != nil {
-			return nil, err
+			return reply{}, err
 		}
-		var res *http.Response
+		var res reply
 		answer, res, err = once[api.SendResponse](ctx, c, r)
 		if err == nil {
-			answer.Replayed = res.Header.Get("Idempotent-Replayed") == "true"
+			answer.Replayed = res.header.Get("Idempotent-Replayed") == "true"
 		}
 		return res, err
 	}, func(err error) bool {

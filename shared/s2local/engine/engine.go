@@ -114,6 +114,10 @@ func (e *Engine) Close() error {
 	return e.closeDB()
 }
 
+// Failed returns a channel that is closed when the engine answers no more: the
+// disk refused a commit, or Close.
+func (e *Engine) Failed() <-chan struct{} { return e.ended }
+
 // fail makes every call from now on give err, which is in the tree of ErrStorage.
 func (e *Engine) fail(err error) {
 	if e.end(err) {

@@ -1,11 +1,19 @@
-// Package agent is what a registration is: its events, their fold, and the
-// decisions on it (algorithms (c) and (g)).
+// Package agent is what a registration is: the events of agents/{agent}, their
+// fold, and the decisions on it. It does no I/O, and what is random, and the
+// time, are arguments, so that a decision can be taken again when another writer
+// was faster.
+//
+// A registration has a generation, which no other registration of the name has.
+// A name that is registered again inherits nothing: not the profile, not the
+// keys, not the mail.
 package agent
 
 import (
+	"maps"
+	"slices"
+
 	"agentchat/shared/api"
 	"agentchat/shared/ident"
-	"agentchat/shared/stream"
 )
 
 // A Phase is how far a registration is.
@@ -14,16 +22,19 @@ type Phase int
 // The phases.
 const (
 	Never       Phase = iota // no such agent, ever
-	Registering              // the inbox is being opened
+	Registering              // the inbox is being opened; not registered yet for anybody else
 	Registered
 	Deleted // keys are dead, the inbox is closed or being closed
 )
 
-// A State is the fold of agents/{agent}.
+// A State is the fold of agents/{agent}. In phase Deleted it is what the
+// registration was, without its keys.
 type State struct {
 	Phase      Phase
 	Generation ident.Generation
+	Former     bool   // an earlier registration of the name was begun
 	First      uint64 // the registration's first inbox position
+	Epoch      string // the inbox's epoch when it was opened: where to begin guessing
 	Profile    api.Profile
 	CreatedAt  api.Time
 	UpdatedAt  api.Time
@@ -32,26 +43,37 @@ type State struct {
 
 // A Key is what is kept of an agent key.
 type Key struct {
-	ID        ident.Key
-	Hash      [32]byte // SHA-256 of the whole key
-	LastFour  string
-	CreatedAt api.Time
+	ID        ident.Key `json:"id"`
+	Hash      [32]byte  `json:"hash"` // SHA-256 of the whole key
+	LastFour  string    `json:"last_four"`
+	CreatedAt api.Time  `json:"created_at"`
 }
 
-// Apply adds the event in e to s. An entry that is no event of this package is an error.
-func (s *State) Apply(e stream.Entry) error { panic("unwritten") }
-
-// Info returns s as the protocol shows it.
-func (s *State) Info(id ident.Agent) api.AgentInfo { panic("unwritten") }
-
-// The decisions. Each is pure: what is random, and the time, are arguments.
-
-func Register(p api.Profile, g ident.Generation, now api.Time) func(*State) ([]stream.Record, error) {
-	panic("unwritten")
+// Info returns s as the protocol shows it. Its lists and maps are never nil and
+// are the caller's.
+func (s *State) Info(id ident.Agent) api.AgentInfo {
+	labels := maps.Clone(s.Profile.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	return api.AgentInfo{
+		Agent:            id,
+		DisplayName:      s.Profile.DisplayName,
+		Endpoint:         s.Profile.Endpoint,
+		Capabilities:     append([]string{}, s.Profile.Capabilities...),
+		PublicKey:        s.Profile.PublicKey,
+		Labels:           labels,
+		ProtocolVersions: append([]string{}, s.Profile.ProtocolVersions...),
+		CreatedAt:        s.CreatedAt,
+		UpdatedAt:        s.UpdatedAt,
+	}
 }
-func Opened(g ident.Generation, first uint64, now api.Time) func(*State) ([]stream.Record, error) {
-	panic("unwritten")
+
+// Key returns the live key called id.
+func (s *State) Key(id ident.Key) (Key, bool) {
+	i := slices.IndexFunc(s.Keys, func(k Key) bool { return k.ID == id })
+	if i < 0 {
+		return Key{}, false
+	}
+	return s.Keys[i], true
 }
-func Delete(now api.Time) func(*State) ([]stream.Record, error) { panic("unwritten") }
-func Mint(k Key) func(*State) ([]stream.Record, error)          { panic("unwritten") }
-func Revoke(id ident.Key) func(*State) ([]stream.Record, error) { panic("unwritten") }

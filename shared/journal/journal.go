@@ -1,45 +1,112 @@
-// Package journal holds the only conditional writers: Update (fold, decide,
-// append right behind, again if overtaken; algorithm (c)) and AppendAt (one
-// position, one attempt, settled by read-back).
+// Package journal holds the only conditional writers. Update decides on the fold
+// of a stream and appends right behind what the fold was made from, again if
+// another writer was faster; AppendAt writes to one position, once. Both settle
+// an append whose outcome is unknown by reading it back, so that success and
+// refusal are always true; where that takes too long, the outcome is said to be
+// unknown.
+//
+// A state is the fold of one stream. Folds are kept in memory, so that a warm
+// process reads only what is new, and never trusted beyond that: they can be
+// thrown away at any time.
 package journal
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"io"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"agentchat/shared/api"
 	"agentchat/shared/stream"
 )
 
 // Options of a Journal; zero values have defaults.
 type Options struct {
 	Now    func() time.Time // nil: time.Now
-	Rand   io.Reader        // nil: crypto/rand.Reader
-	Budget time.Duration    // of one Update; 0: 10 s
+	Rand   io.Reader        // of nonces; nil: crypto/rand.Reader
+	Budget time.Duration    // of one Update or AppendAt; 0: 10 s
+	Grace  time.Duration    // of what is left of the budget once the caller has gone; 0: 5 s
+	Folds  int              // folds kept in memory; 0: 16384
 }
 
-// A Journal folds streams and keeps what it folded.
-type Journal struct{}
+// A Journal folds streams and keeps what it folded. It may be used concurrently.
+type Journal struct {
+	store stream.Store
+	o     Options
+	folds *lru.Cache[key, any] // *cell[S] of the fold's S
+}
+
+// A key is a fold of a stream: the Fold's address tells two folds of one stream apart.
+type key struct {
+	name stream.Name
+	fold any
+}
 
 // New returns a Journal on store.
-func New(store stream.Store, o Options) *Journal { panic("unwritten") }
-
-// A Fold says how a state of type S is made from a stream's records. The state is
-// shared by all readers: decide and Apply must not change what a former state
-// points to.
-type Fold[S any] struct {
-	New   func() S
-	Apply func(S, stream.Entry) (S, error)
+func New(store stream.Store, o Options) *Journal {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	if o.Budget == 0 {
+		o.Budget = 10 * time.Second
+	}
+	if o.Grace == 0 {
+		o.Grace = 5 * time.Second
+	}
+	if o.Folds <= 0 {
+		o.Folds = 16384
+	}
+	folds, err := lru.New[key, any](o.Folds)
+	if err != nil {
+		panic("journal: " + err.Error()) // only for a size that is not positive
+	}
+	return &Journal{store: store, o: o, folds: folds}
 }
 
-// Update runs decide on the state and appends what it returns right behind what
-// the state was made from; nil records and nil error is a no-op. See (c).
-func Update[S any](ctx context.Context, j *Journal, name stream.Name, f *Fold[S], decide func(S) ([]stream.Record, error)) (S, error) {
-	panic("unwritten")
+// Outlive returns the context of a write that was decided on: it lasts for
+// budget though ctx ends, but no longer than grace after that. cancel frees it.
+func Outlive(ctx context.Context, budget, grace time.Duration) (write context.Context, cancel context.CancelFunc) {
+	write, end := context.WithTimeout(context.WithoutCancel(ctx), budget)
+	stop := context.AfterFunc(ctx, func() {
+		late := time.NewTimer(grace)
+		defer late.Stop()
+		select {
+		case <-late.C:
+			end()
+		case <-write.Done():
+		}
+	})
+	return write, func() { stop(); end() }
 }
 
-// Read returns the state, at most maxAge old (0: what is acknowledged now).
-// A stream that does not exist is the new state.
-func Read[S any](ctx context.Context, j *Journal, name stream.Name, f *Fold[S], maxAge time.Duration) (S, error) {
-	panic("unwritten")
+// Pauses between repeats of what the store refused or did not answer.
+type Pauses struct{ b *backoff.ExponentialBackOff }
+
+// Wait lets a growing, jittered time pass, or returns ctx's error if ctx ends first.
+func (p *Pauses) Wait(ctx context.Context) error {
+	if p.b == nil {
+		p.b = backoff.NewExponentialBackOff()
+		p.b.InitialInterval, p.b.MaxInterval, p.b.Multiplier = 5*time.Millisecond, 500*time.Millisecond, 2
+	}
+	t := time.NewTimer(p.b.NextBackOff())
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// lost is the error for a stream that is not what was written to it.
+func lost(name stream.Name, cause error) error {
+	return api.Errorf(api.StateLost, "the history behind this state is damaged; an operator must look").
+		Because(errors.Join(errors.New("fold of "+name.String()), cause))
 }

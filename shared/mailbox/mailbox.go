@@ -1,13 +1,26 @@
 // Package mailbox is what a message does to streams: send, replay, follow, find;
-// every family sends through it. Algorithms (a), (b), (a') and (g).
+// every family sends through it. Registering and deleting an agent are here too,
+// because they open and close its inbox.
+//
+// An inbox is one stream. Every append into it carries the inbox's epoch, its
+// fencing token, which moves only when an append of unknown outcome has to be
+// settled and when the inbox is closed or opened. So whatever was sent under an
+// epoch that has passed can never land any more, and what is said of it is final:
+// a message is stored once and its position told, or it is refused for good, or
+// the outcome is called unknown, with the id to repeat it with.
 package mailbox
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
 	"io"
-	"iter"
 	"log/slog"
+	"sync"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"agentchat/shared/agent"
 	"agentchat/shared/api"
@@ -16,7 +29,7 @@ import (
 	"agentchat/shared/stream"
 )
 
-// Options of a Mailbox.
+// Options of a Mailbox; zero values have defaults.
 type Options struct {
 	Now       func() time.Time // nil: time.Now
 	Rand      io.Reader        // nil: crypto/rand.Reader
@@ -25,66 +38,130 @@ type Options struct {
 	Late      bool             // finish a claim's bookkeeping after the answer (hosts that live on); a Lambda does not
 }
 
-// A Mailbox sends and reads. Its methods may be called concurrently.
-type Mailbox struct{}
+// The bounds of one operation.
+const (
+	registrationAge = 5 * time.Second  // how old a registration may be that is believed
+	budget          = 10 * time.Second // of one write
+	grace           = 5 * time.Second  // of a write whose caller has gone
+	maxInboxes      = 16384            // of which epoch and tail are remembered
+	maxLate         = 64               // claims being completed at once
+)
 
-// New returns a Mailbox on store.
-func New(store stream.Store, j *journal.Journal, o Options) *Mailbox { panic("unwritten") }
+// A Mailbox sends and reads. Its methods may be called concurrently. Their
+// errors are *api.Error, but for faults of ours.
+type Mailbox struct {
+	store   stream.Store
+	journal *journal.Journal
+	o       Options
+	agents  *journal.Fold[*agent.State]
+	late    sync.WaitGroup
+	slots   chan struct{} // of late
 
-// A Draft is a message before it has an id and a time.
-type Draft struct {
-	Op             string // the operation, part of the digest of a repeated send
-	Kind           api.Kind
-	From, To       ident.Agent
-	ID             ident.Message // "" to have one made
-	ConversationID ident.Conversation
-	CorrelationID  ident.Correlation
-	CreatedAt      *api.Time
-	Message        *api.Content
-	Metadata       map[string]string
-	TraceParent    string
+	mu   sync.Mutex
+	seen *lru.Cache[ident.Agent, sight]
 }
 
-// Send stores d in the recipient's inbox, exactly once: (a), (b).
-func (m *Mailbox) Send(ctx context.Context, d Draft) (*api.SendResponse, error) { panic("unwritten") }
-
-// A Query selects deliveries of an inbox.
-type Query struct {
-	Agent          ident.Agent
-	Cursor         *uint64 // nil: the first retained position of the registration
-	Limit          int
-	Wait           time.Duration // Replay: how long to wait at the tail
-	Kind           api.Kind
-	From           ident.Agent
-	ConversationID ident.Conversation
+// A sight is what this process last saw of an inbox. It may be outdated: the
+// store refuses what is sent under an epoch that has passed.
+type sight struct {
+	epoch string
+	tail  uint64 // a tail that was seen; the present one is not lower
 }
 
-// Replay returns a page.
-func (m *Mailbox) Replay(ctx context.Context, q Query) (*api.InboxPage, error) { panic("unwritten") }
-
-// Follow yields pages for as long as ctx lives: the first at once (empty at the
-// tail), an empty one whenever nothing came for idle. It ends with an *api.Error.
-func (m *Mailbox) Follow(ctx context.Context, q Query, idle time.Duration) iter.Seq2[*api.InboxPage, error] {
-	panic("unwritten")
+// New returns a Mailbox on store, whose registrations are kept by j.
+func New(store stream.Store, j *journal.Journal, o Options) *Mailbox {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	seen, err := lru.New[ident.Agent, sight](maxInboxes)
+	if err != nil {
+		panic("mailbox: " + err.Error()) // only for a size that is not positive
+	}
+	return &Mailbox{
+		store: store, journal: j, o: o, seen: seen, slots: make(chan struct{}, maxLate),
+		agents: &journal.Fold[*agent.State]{
+			New: func() *agent.State { return new(agent.State) },
+			Apply: func(s *agent.State, e stream.Entry) (*agent.State, error) {
+				next := *s
+				err := next.Apply(e)
+				return &next, err
+			},
+		},
+	}
 }
 
-// Find looks a message up in agent's own inbox.
-func (m *Mailbox) Find(ctx context.Context, owner ident.Agent, id ident.Message, from ident.Agent, at *uint64) (*api.Delivery, error) {
-	panic("unwritten")
-}
+// Wait returns when the bookkeeping of earlier sends (Options.Late) is done. A
+// host calls it before it closes the store; nothing is lost if it does not.
+func (m *Mailbox) Wait() { m.late.Wait() }
 
-// FindSent looks up what sender sent to recipient with an id of its own, through the claim.
-func (m *Mailbox) FindSent(ctx context.Context, sender, recipient ident.Agent, id ident.Message) (*api.Delivery, error) {
-	panic("unwritten")
-}
-
-// Register, Delete: algorithm (g), on agents/{a} and the inbox together.
-func (m *Mailbox) Register(ctx context.Context, id ident.Agent, p api.Profile) (*api.RegisterResponse, error) {
-	panic("unwritten")
-}
-func (m *Mailbox) Delete(ctx context.Context, id ident.Agent) error { panic("unwritten") }
-
-// Registration returns the fold of agents/{agent}, at most maxAge old.
+// Registration returns the fold of agents/{id}, at most maxAge old.
 func (m *Mailbox) Registration(ctx context.Context, id ident.Agent, maxAge time.Duration) (agent.State, error) {
-	panic("unwritten")
+	s, err := journal.Read(ctx, m.journal, stream.Agent(id), m.agents, maxAge)
+	return *s, err
+}
+
+// registration returns the fold of agents/{id}: one that is a little old, if the
+// agent is registered according to it, else the present one, since a refusal must be true.
+func (m *Mailbox) registration(ctx context.Context, id ident.Agent) (*agent.State, error) {
+	s, err := journal.Read(ctx, m.journal, stream.Agent(id), m.agents, registrationAge)
+	if err == nil && s.Phase != agent.Registered {
+		s, err = journal.Read(ctx, m.journal, stream.Agent(id), m.agents, 0)
+	}
+	return s, err
+}
+
+// sight returns what was last seen of an inbox.
+func (m *Mailbox) sight(of ident.Agent) (sight, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.seen.Get(of)
+}
+
+// saw notes the epoch of an inbox and a tail that it had reached. The epoch of a
+// closed inbox is forgotten, so that nothing is ever sent under it.
+func (m *Mailbox) saw(of ident.Agent, epoch string, tail uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if isClosed(epoch) {
+		m.seen.Remove(of)
+		return
+	}
+	was, ok := m.seen.Get(of)
+	if tail == 0 && !ok {
+		return // a sight without a tail would have later scans begin at 0
+	}
+	m.seen.Add(of, sight{epoch, max(tail, was.tail)})
+}
+
+func (m *Mailbox) now() api.Time { return api.Time{Time: m.o.Now().UTC().Truncate(time.Millisecond)} }
+
+func unavailable(cause error) *api.Error {
+	return api.Errorf(api.Unavailable, "the store can't be reached").Because(cause)
+}
+
+func damaged(name stream.Name, cause error) *api.Error {
+	return api.Errorf(api.StateLost, "the inbox is not what was written to it; an operator must look").
+		Because(fmt.Errorf("%s: %w", name, cause))
+}
+
+// gap is the damage of a page whose records are not where they should be.
+func gap(name stream.Name, got, want uint64) *api.Error {
+	return damaged(name, fmt.Errorf("%w: record %d where %d should be", stream.ErrCorrupt, got, want))
+}
+
+// retryable reports whether a call that did not write may be repeated. Anything
+// that is not known to be final is.
+func retryable(err error) bool {
+	for _, final := range []error{stream.ErrInvalid, stream.ErrNotFound, stream.ErrTrimmed, stream.ErrBeyondTail, stream.ErrCorrupt} {
+		if errors.Is(err, final) {
+			return false
+		}
+	}
+	return true
 }

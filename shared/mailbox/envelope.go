@@ -1,0 +1,162 @@
+package mailbox
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"agentchat/shared/api"
+	"agentchat/shared/ident"
+	"agentchat/shared/stream"
+	"agentchat/shared/strictjson"
+)
+
+// The S2 headers of an inbox record (Agent Chat v1, Message envelope).
+const (
+	headerContentType = "content-type"
+	headerSchema      = "agent-chat-schema"
+	headerKind        = "agent-chat-kind"
+	headerID          = "agent-chat-id"
+	headerFrom        = "agent-chat-from"
+	headerTo          = "agent-chat-to"
+	headerTrace       = "traceparent"
+)
+
+const contentType = "application/json"
+
+// A Draft is a message before it has an id and a time. Its values have been
+// validated, and Message.Data is one valid JSON value.
+type Draft struct {
+	Op             string // the operation, part of the digest of a repeated send
+	Kind           api.Kind
+	From, To       ident.Agent
+	ID             ident.Message // "" to have one made
+	ConversationID ident.Conversation
+	CorrelationID  ident.Correlation
+	CreatedAt      *api.Time
+	Message        *api.Content
+	Metadata       map[string]string
+	TraceParent    string // ignored if it is no W3C traceparent
+}
+
+// A letter is a draft with everything generated: what is stored.
+type letter struct {
+	from, to ident.Agent
+	id       ident.Message
+	inbox    stream.Name
+	record   stream.Record
+}
+
+// letter completes d. It is an *api.Error if the record would be larger than S2 takes.
+func (m *Mailbox) letter(d Draft) (*letter, error) {
+	env := api.Envelope{
+		Schema: api.EnvelopeSchema, ID: d.ID, Kind: d.Kind, From: d.From, To: d.To,
+		ConversationID: d.ConversationID, CorrelationID: d.CorrelationID, Message: d.Message, Metadata: d.Metadata,
+	}
+	if env.ID == "" {
+		env.ID = ident.NewMessage(m.o.Now(), m.o.Rand)
+	}
+	if env.ConversationID == "" {
+		env.ConversationID = ident.NewConversation(m.o.Rand)
+	}
+	if env.CreatedAt = m.now(); d.CreatedAt != nil {
+		env.CreatedAt = *d.CreatedAt
+	}
+	body, err := strictjson.Append(nil, &env)
+	if err != nil {
+		return nil, err
+	}
+	l := &letter{from: d.From, to: d.To, id: env.ID, inbox: stream.Inbox(d.To), record: stream.Record{
+		Headers: []stream.Header{
+			{Name: headerContentType, Value: contentType},
+			{Name: headerSchema, Value: api.EnvelopeSchema},
+			{Name: headerKind, Value: string(d.Kind)},
+			{Name: headerID, Value: string(env.ID)},
+			{Name: headerFrom, Value: string(d.From)},
+			{Name: headerTo, Value: string(d.To)},
+		},
+		Body: body,
+	}}
+	if isTraceParent(d.TraceParent) {
+		l.record.Headers = append(l.record.Headers, stream.Header{Name: headerTrace, Value: d.TraceParent})
+	}
+	if n := l.record.Metered(); n > stream.MaxBatchBytes {
+		return nil, api.Errorf(api.RecordTooLarge, "the message would be a record of %d bytes, more than the %d that can be stored; "+
+			"characters that JSON escapes count with their escapes", n, stream.MaxBatchBytes)
+	}
+	return l, nil
+}
+
+// is reports whether e holds the letter, or the same one as another process
+// stored it: sender and id are what makes a message one.
+func (l *letter) is(e stream.Entry) bool {
+	id, from, schema := false, false, false
+	for _, h := range e.Headers {
+		switch h.Name {
+		case headerID:
+			id = h.Value == string(l.id)
+		case headerFrom:
+			from = h.Value == string(l.from)
+		case headerSchema:
+			schema = h.Value == api.EnvelopeSchema
+		}
+	}
+	return id && from && schema
+}
+
+// digest identifies the request behind d: the operation and what the caller
+// gave, generated values and headers left out.
+func (d Draft) digest() (string, error) {
+	b, err := strictjson.Append(nil, &struct {
+		Op             string             `json:"op"`
+		Kind           api.Kind           `json:"kind"`
+		To             ident.Agent        `json:"to"`
+		ConversationID ident.Conversation `json:"conversation_id,omitempty"`
+		CorrelationID  ident.Correlation  `json:"correlation_id,omitempty"`
+		CreatedAt      *api.Time          `json:"created_at,omitempty"`
+		Message        *api.Content       `json:"message,omitempty"`
+		Metadata       map[string]string  `json:"metadata,omitempty"`
+	}{d.Op, d.Kind, d.To, d.ConversationID, d.CorrelationID, d.CreatedAt, d.Message, d.Metadata})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// asks reports whether the stored envelope could be what d asks for. It is how
+// an id of our own form, whose first send made no claim, is told from a reused one.
+func (d Draft) asks(stored []byte) bool {
+	var env api.Envelope
+	if err := json.Unmarshal(stored, &env); err != nil {
+		return false
+	}
+	was := Draft{Op: d.Op, Kind: env.Kind, To: env.To, CorrelationID: env.CorrelationID, Message: env.Message, Metadata: env.Metadata}
+	if d.ConversationID != "" {
+		was.ConversationID = env.ConversationID
+	}
+	if d.CreatedAt != nil {
+		was.CreatedAt = &env.CreatedAt
+	}
+	a, errA := was.digest()
+	b, errB := d.digest()
+	return errA == nil && errB == nil && a == b
+}
+
+// isTraceParent reports whether s has the form of a W3C traceparent:
+// 2-32-16-2 lower-case hexadecimal digits.
+func isTraceParent(s string) bool {
+	if len(s) != 55 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; i == 2 || i == 35 || i == 52 {
+			if c != '-' {
+				return false
+			}
+		} else if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}

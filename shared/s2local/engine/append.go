@@ -84,7 +84,7 @@ func (p *Pending) Wait(ctx context.Context) (Ack, error) {
 		return p.ack, p.err
 	case <-p.e.ended:
 	case <-ctx.Done():
-		return Ack{}, fmt.Errorf("append: %w", context.Cause(ctx))
+		return Ack{}, fmt.Errorf("append: %w", ctx.Err())
 	}
 	select { // the outcome came with the end
 	case <-p.done:

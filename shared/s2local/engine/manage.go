@@ -45,7 +45,7 @@ func (c *change) settle(err error) {
 // even if ctx ends: the committer answers soon, and the caller knows then.
 func (e *Engine) change(ctx context.Context, do func(g *group) error) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("change: %w", context.Cause(ctx))
+		return fmt.Errorf("change: %w", ctx.Err())
 	}
 	if err := e.err(); err != nil {
 		return err

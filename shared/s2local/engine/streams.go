@@ -89,7 +89,7 @@ func (e *Engine) DeleteStream(ctx context.Context, basin, name string) error {
 // StreamConfig returns the configuration: no member is nil.
 func (e *Engine) StreamConfig(ctx context.Context, basin, name string) (StreamConfig, error) {
 	if err := ctx.Err(); err != nil {
-		return StreamConfig{}, context.Cause(ctx)
+		return StreamConfig{}, ctx.Err()
 	}
 	if err := e.enter(); err != nil {
 		return StreamConfig{}, err
@@ -120,7 +120,7 @@ func (e *Engine) StreamConfig(ctx context.Context, basin, name string) (StreamCo
 // and come bytewise after the given one, and whether there are more.
 func (e *Engine) ListStreams(ctx context.Context, basin, prefix, after string, limit int) ([]Info, bool, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, false, context.Cause(ctx)
+		return nil, false, ctx.Err()
 	}
 	if err := e.enter(); err != nil {
 		return nil, false, err

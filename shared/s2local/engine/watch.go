@@ -74,7 +74,7 @@ func (w *watcher) run(ctx context.Context, e *Engine, yield func([]Moved, error)
 		case <-w.signal:
 		case <-e.ended:
 		case <-ctx.Done():
-			return fmt.Errorf("watch: %w", context.Cause(ctx))
+			return fmt.Errorf("watch: %w", ctx.Err())
 		}
 		if err := e.err(); err != nil {
 			return err
@@ -111,7 +111,7 @@ func (w *watcher) take() (batch []Moved, lost bool) {
 func (w *watcher) sweep(ctx context.Context, e *Engine, yield func([]Moved, error) bool) (enough bool, err error) {
 	for from, more := "", true; more; {
 		if ctx.Err() != nil {
-			return false, fmt.Errorf("watch: %w", context.Cause(ctx))
+			return false, fmt.Errorf("watch: %w", ctx.Err())
 		}
 		var batch []Moved
 		if batch, more, err = w.part(e, from); err != nil {

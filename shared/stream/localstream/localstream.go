@@ -32,8 +32,8 @@ func (s *Store) basin(b stream.Basin) string { return s.base + b.Suffix() }
 
 // Append appends in; see stream.Store.
 func (s *Store) Append(ctx context.Context, name stream.Name, in stream.Batch) (stream.Ack, error) {
-	if err := ctx.Err(); err != nil {
-		return stream.Ack{}, canceled(ctx, "append to", name)
+	if ctx.Err() != nil { // nothing was submitted
+		return stream.Ack{}, fmt.Errorf("%w: %w", stream.ErrUnavailable, canceled(ctx, "append to", name))
 	}
 	records := make([]engine.Record, len(in.Records))
 	for i, r := range in.Records {
@@ -154,7 +154,7 @@ func page(st *engine.Stream, name stream.Name, start stream.Start, limit stream.
 func failed(what, name string, err error) error { return fmt.Errorf("%s %s: %w", what, name, err) }
 
 func canceled(ctx context.Context, what string, name stream.Name) error {
-	return failed(what, name.String(), context.Cause(ctx))
+	return failed(what, name.String(), ctx.Err())
 }
 
 // read is err of a call that changes nothing, as the contract has it.

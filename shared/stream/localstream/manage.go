@@ -14,7 +14,7 @@ import (
 // List lists names; see stream.Store.
 func (s *Store) List(ctx context.Context, prefix stream.Prefix, after stream.Name, limit int) ([]stream.Name, bool, error) {
 	if ctx.Err() != nil {
-		return nil, false, failed("list", prefix.String(), context.Cause(ctx))
+		return nil, false, failed("list", prefix.String(), ctx.Err())
 	}
 	infos, more, err := s.engine.ListStreams(ctx, s.basin(prefix.Basin()), prefix.String(), after.String(), limit)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Store) List(ctx context.Context, prefix stream.Prefix, after stream.Nam
 func (s *Store) Watch(ctx context.Context, prefix stream.Prefix) iter.Seq2[[]stream.Moved, error] {
 	return func(yield func([]stream.Moved, error) bool) {
 		if ctx.Err() != nil {
-			yield(nil, failed("watch", prefix.String(), context.Cause(ctx)))
+			yield(nil, failed("watch", prefix.String(), ctx.Err()))
 			return
 		}
 		for batch, err := range s.engine.Watch(ctx, s.basin(prefix.Basin()), prefix.String()) {

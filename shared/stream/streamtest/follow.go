@@ -1,0 +1,423 @@
+package streamtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"time"
+
+	"agentchat/shared/stream"
+)
+
+func followCases() []testCase {
+	return []testCase{
+		{name: "FollowReplaysThenSeesLaterAppends", run: followReplaysThenSeesLaterAppends},
+		{name: "FollowYieldsTheFirstPageAtOnce", run: followYieldsTheFirstPageAtOnce},
+		{name: "FollowYieldsIdlePages", run: followYieldsIdlePages},
+		{name: "FollowPagesAreWithinTheLimits", run: followPagesAreWithinTheLimits},
+		{name: "HandOverFromReplayToLiveIsDense", run: handOverFromReplayToLiveIsDense},
+		{name: "FollowFromABadPositionIsAnError", run: followFromABadPositionIsAnError},
+		{name: "FollowThroughATrimNeverJumps", run: followThroughATrimNeverJumps},
+		{name: "FollowEndsWithItsStream", run: followEndsWithItsStream},
+		{name: "FollowEndsWithItsContext", run: followEndsWithItsContext},
+		{name: "BreakFreesEverything", run: breakFreesEverything},
+		{name: "ThousandFollowersSeeEveryRecord", run: thousandFollowersSeeEveryRecord},
+	}
+}
+
+// A follower reads a Follow in a goroutine of its own, so that waiting for it
+// can end.
+type follower struct {
+	p     *probe
+	pages chan yielded
+	stop  func() // ends it and waits until it has ended
+	next  uint64
+}
+
+type yielded struct {
+	page stream.Page
+	err  error
+}
+
+func (p *probe) follow(name stream.Name, from uint64, idle time.Duration) *follower {
+	ctx, cancel := context.WithCancel(p.Context())
+	f := &follower{p: p, pages: make(chan yielded), next: from}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer close(f.pages)
+		for page, err := range p.Follow(ctx, name, from, idle) {
+			select {
+			case f.pages <- yielded{page, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	f.stop = func() {
+		cancel()
+		<-done
+	}
+	p.Cleanup(f.stop)
+	return f
+}
+
+// page returns the next page, which must come in time and fit behind the last one.
+func (f *follower) page() stream.Page {
+	f.p.Helper()
+	y, ok := f.take()
+	if !ok || y.err != nil {
+		f.p.Fatalf("follow at %d: err = %v, going on: %t; want a page", f.next, y.err, ok)
+	}
+	f.p.dense(f.next, y.page.Entries)
+	f.next = y.page.Next(f.next)
+	if y.page.Tail < f.next {
+		f.p.Fatalf("follow: a page up to %d has tail %d", f.next, y.page.Tail)
+	}
+	return y.page
+}
+
+// error returns the error that ends it; pages before that must be dense.
+func (f *follower) error() error {
+	f.p.Helper()
+	for {
+		y, ok := f.take()
+		if !ok {
+			f.p.Fatalf("follow ended without an error at %d", f.next)
+		}
+		if y.err != nil {
+			if len(y.page.Entries) != 0 {
+				f.p.Errorf("an error came with %d entries; want an empty page", len(y.page.Entries))
+			}
+			if _, more := <-f.pages; more {
+				f.p.Errorf("follow went on after its error %v", y.err)
+			}
+			return y.err
+		}
+		f.p.dense(f.next, y.page.Entries)
+		f.next = y.page.Next(f.next)
+	}
+}
+
+func (f *follower) take() (yielded, bool) {
+	f.p.Helper()
+	timer := time.NewTimer(f.p.o.Patience)
+	defer timer.Stop()
+	select {
+	case y, ok := <-f.pages:
+		return y, ok
+	case <-timer.C:
+		f.p.Fatalf("follow at %d: nothing for %v", f.next, f.p.o.Patience)
+		return yielded{}, false
+	}
+}
+
+// until reads on to position next.
+func (f *follower) until(next uint64) (entries []stream.Entry) {
+	f.p.Helper()
+	for f.next < next {
+		entries = append(entries, f.page().Entries...)
+	}
+	if f.next > next {
+		f.p.Fatalf("follow went on to %d; want %d", f.next, next)
+	}
+	return entries
+}
+
+func followReplaysThenSeesLaterAppends(p *probe) {
+	name := p.create()
+	p.fill(name, 3)
+	f := p.follow(name, 1, time.Hour)
+	if got := bodies(f.until(3)); fmt.Sprint(got) != "[1 2]" {
+		p.Errorf("replay from 1 = %q; want 1 and 2", got)
+	}
+	for next := uint64(3); next < 40; next++ {
+		p.fill(name, 1)
+		if got := bodies(f.until(next + 1)); fmt.Sprint(got) != fmt.Sprintf("[%d]", next) {
+			p.Fatalf("follow = %q; want %d", got, next)
+		}
+	}
+	// Commands are records like any other.
+	p.append(name, stream.Fence("x"), stream.Trim(2))
+	if got := f.until(42); len(got) != 2 || got[0].Command() != stream.FenceCommand || got[1].Command() != stream.TrimCommand {
+		p.Errorf("follow = %q; want the fence and the trim", bodies(got))
+	}
+}
+
+func followYieldsTheFirstPageAtOnce(p *probe) {
+	name := p.create()
+	// With an idle time longer than the test's patience, only a first page at once passes.
+	if page := p.follow(name, 0, time.Hour).page(); len(page.Entries) != 0 || page.Tail != 0 {
+		p.Errorf("first page of an empty stream: %d records, tail %d; want none, 0", len(page.Entries), page.Tail)
+	}
+	p.fill(name, 5)
+	if page := p.follow(name, 5, time.Hour).page(); len(page.Entries) != 0 || page.Tail != 5 {
+		p.Errorf("first page at the tail: %d records, tail %d; want none, 5", len(page.Entries), page.Tail)
+	}
+	if page := p.follow(name, 2, time.Hour).page(); len(page.Entries) == 0 || page.Tail != 5 {
+		p.Errorf("first page behind the tail: %d records, tail %d; want some, 5", len(page.Entries), page.Tail)
+	}
+}
+
+func followYieldsIdlePages(p *probe) {
+	name := p.create()
+	p.fill(name, 2)
+	f := p.follow(name, 0, 30*time.Millisecond)
+	f.until(2)
+	for range 3 {
+		if page := f.page(); len(page.Entries) != 0 || page.Tail != 2 {
+			p.Errorf("idle page: %d records, tail %d; want none, 2", len(page.Entries), page.Tail)
+		}
+	}
+	p.fill(name, 1)
+	f.until(3)
+	if page := f.page(); len(page.Entries) != 0 || page.Tail != 3 {
+		p.Errorf("idle page: %d records, tail %d; want none, 3", len(page.Entries), page.Tail)
+	}
+}
+
+func followPagesAreWithinTheLimits(p *probe) {
+	name := p.create()
+	p.fill(name, 2000)
+	half := sized(stream.MaxPageBytes / 2)
+	for range 3 {
+		p.append(name, half)
+	}
+	p.append(name, sized(stream.MaxPageBytes))
+	f := p.follow(name, 0, time.Hour)
+	within := func(to uint64) {
+		p.Helper()
+		for f.next < to {
+			page, size := f.page(), 0
+			for _, e := range page.Entries {
+				size += e.Metered()
+			}
+			if len(page.Entries) > stream.MaxPageRecords || size > stream.MaxPageBytes {
+				p.Fatalf("a page of %d records and %d bytes", len(page.Entries), size)
+			}
+		}
+	}
+	within(2004)
+	// Live, while the reader is away.
+	p.fill(name, 1000)
+	p.append(name, half, half)
+	p.fill(name, 1000)
+	within(4006)
+}
+
+func handOverFromReplayToLiveIsDense(p *probe) {
+	name := p.create()
+	total := uint64(2000 / p.o.Small)
+	const followers = 20
+	var group sync.WaitGroup
+	for n := range followers {
+		random := rand.New(rand.NewPCG(1, uint64(n))) //nolint:gosec // a schedule, no secret
+		stops := []uint64{random.Uint64N(total), random.Uint64N(total), total}
+		delay := time.Duration(random.IntN(300)) * time.Millisecond
+		group.Go(func() {
+			p.pause(delay)
+			next := uint64(0)
+			for _, stop := range stops { // broken off and taken up again twice
+				for page, err := range p.Follow(p.Context(), name, next, p.o.Patience) {
+					if err != nil {
+						p.Errorf("follower %d at %d: %v", n, next, err)
+						return
+					}
+					for _, e := range page.Entries {
+						if e.Seq != next || string(e.Body) != fmt.Sprint(next) {
+							p.Errorf("follower %d: position %d with %q; want %d", n, e.Seq, e.Body, next)
+							return
+						}
+						next++
+					}
+					if next >= stop {
+						break
+					}
+				}
+			}
+			if next != total {
+				p.Errorf("follower %d ended at %d; want %d", n, next, total)
+			}
+		})
+	}
+	for next := uint64(0); next < total; {
+		size := min(rand.Uint64N(30)+1, total-next)
+		next = p.append(name, numbered(next, int(size))...).Next
+	}
+	group.Wait()
+}
+
+func followFromABadPositionIsAnError(p *probe) {
+	name := p.create()
+	p.fill(name, 3)
+	var beyond *stream.BeyondTailError
+	for _, from := range []uint64{4, 999999, 1<<64 - 1} {
+		if err := p.follow(name, from, time.Hour).error(); !errors.As(err, &beyond) || beyond.Tail != 3 {
+			p.Errorf("follow from %d: err = %v; want beyond the tail 3", from, err)
+		}
+	}
+	p.append(name, stream.Trim(2))
+	p.trimmed(name, 2)
+	var trimmed *stream.TrimmedError
+	if err := p.follow(name, 0, time.Hour).error(); !errors.As(err, &trimmed) || trimmed.First != 2 {
+		p.Errorf("follow from 0: err = %v; want trimmed, first 2", err)
+	}
+	p.follow(name, 2, time.Hour).until(4)
+}
+
+func followThroughATrimNeverJumps(p *probe) {
+	name := p.create()
+	p.fill(name, 10)
+	f := p.follow(name, 0, time.Hour)
+	f.until(10)
+	// The reader is away while more than any buffer holds is written and trimmed.
+	const trim = 14000
+	p.fill(name, trim+500)
+	p.append(name, stream.Trim(trim))
+	p.trimmed(name, trim)
+	for f.next < trim+500 {
+		y, ok := f.take()
+		if !ok {
+			p.Fatalf("follow ended without an error at %d", f.next)
+		}
+		if y.err != nil {
+			var trimmed *stream.TrimmedError
+			if !errors.As(y.err, &trimmed) || trimmed.First != trim {
+				p.Errorf("follow at %d: err = %v; want trimmed, first %d", f.next, y.err, trim)
+			}
+			return
+		}
+		p.dense(f.next, y.page.Entries) // a jump fails here
+		f.next = y.page.Next(f.next)
+	}
+}
+
+func followEndsWithItsStream(p *probe) {
+	name := p.create()
+	p.fill(name, 5)
+	f := p.follow(name, 0, time.Hour)
+	f.until(5)
+	if err := p.Delete(p.Context(), name); err != nil {
+		p.Fatal(err)
+	}
+	if err := f.error(); !errors.Is(err, stream.ErrNotFound) && !errors.Is(err, stream.ErrUnavailable) {
+		p.Errorf("follow of a deleted stream: err = %v; want ErrNotFound or ErrUnavailable", err)
+	}
+}
+
+func followEndsWithItsContext(p *probe) {
+	name := p.create()
+	p.fill(name, 1)
+	ctx, cancel := context.WithCancel(p.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	opened := make(chan struct{})
+	go func() {
+		var last error
+		for page, err := range p.Follow(ctx, name, 0, time.Hour) {
+			last = err
+			if len(page.Entries) > 0 {
+				close(opened)
+			}
+		}
+		done <- last
+	}()
+	<-opened
+	cancel()
+	timer := time.NewTimer(p.o.Patience)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		if !errors.Is(err, context.Canceled) {
+			p.Errorf("follow ended with %v; want one that wraps context.Canceled", err)
+		}
+	case <-timer.C:
+		p.Errorf("follow goes on %v after its context ended", p.o.Patience)
+	}
+}
+
+func breakFreesEverything(p *probe) {
+	name := p.create()
+	p.fill(name, 50)
+	once := func() {
+		var group sync.WaitGroup
+		for n := range 60 {
+			group.Go(func() {
+				next := uint64(0)
+				for page, err := range p.Follow(p.Context(), name, next, 20*time.Millisecond) {
+					if err != nil {
+						p.Errorf("follow: %v", err)
+					}
+					// Some leave in the replay, some while nothing comes.
+					if next = page.Next(next); n%2 == 0 || len(page.Entries) == 0 {
+						break
+					}
+				}
+			})
+			group.Go(func() {
+				for moved, err := range p.Watch(p.Context(), stream.Inboxes) {
+					if err != nil {
+						p.Errorf("watch: %v", err)
+					}
+					if n%2 == 0 || len(moved) == 0 {
+						break
+					}
+				}
+			})
+		}
+		group.Wait()
+	}
+	once() // what stays for good, such as connections, is there after the first time
+	before := runtime.NumGoroutine()
+	for range 4 {
+		once()
+	}
+	p.eventually("freeing what broken-off readers held", func() error {
+		if now := runtime.NumGoroutine(); now > before+20 {
+			return fmt.Errorf("%d goroutines; want about %d", now, before)
+		}
+		return nil
+	})
+}
+
+func thousandFollowersSeeEveryRecord(p *probe) {
+	name := p.create()
+	p.fill(name, 3)
+	const total = 13
+	followers := 1000 / p.o.Small
+	var opened, ended sync.WaitGroup
+	opened.Add(followers)
+	for n := range followers {
+		ended.Go(func() {
+			next, first := uint64(0), true
+			for page, err := range p.Follow(p.Context(), name, next, time.Hour) {
+				if first {
+					opened.Done()
+					first = false
+				}
+				if err != nil {
+					p.Errorf("follower %d at %d: %v", n, next, err)
+					return
+				}
+				for _, e := range page.Entries {
+					if e.Seq != next || string(e.Body) != fmt.Sprint(next) {
+						p.Errorf("follower %d: position %d with %q; want %d", n, e.Seq, e.Body, next)
+						return
+					}
+					next++
+				}
+				if next == total {
+					return
+				}
+			}
+		})
+	}
+	opened.Wait()
+	for range total - 3 {
+		p.fill(name, 1)
+	}
+	ended.Wait()
+}

@@ -113,36 +113,24 @@ func members(t reflect.Type) []string {
 
 // wanted says what JSON a Go type of package api is sent as.
 func wanted(t reflect.Type) (noun string, kind jsontext.Kind) {
-	if t == nil {
-		return "another value", 0
-	}
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[interface{ UnmarshalText([]byte) error }]()) {
 		return "a string", '"'
 	}
 	switch t.Kind() {
 	case reflect.Map, reflect.Struct:
 		return "an object", '{'
-	case reflect.Slice, reflect.Array:
+	case reflect.Slice:
 		return "an array", '['
 	case reflect.Bool:
 		return "true or false", 't'
 	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint32, reflect.Uint64:
 		return "an integer", '0'
-	case reflect.Float32, reflect.Float64:
-		return "a number", '0'
 	}
 	return "a string", '"'
 }
 
 func kindName(k jsontext.Kind) string {
 	switch k {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "a boolean"
 	case '"':
 		return "a string"
 	case '0':
@@ -152,5 +140,5 @@ func kindName(k jsontext.Kind) string {
 	case '{':
 		return "an object"
 	}
-	return "this"
+	return "a boolean" // null has been refused before
 }

@@ -99,3 +99,23 @@ func TestClient(t *testing.T) {
 	}
 }
 
+// A server does not start without what it needs, and says which variable to set.
+func TestFromEnvironRefuses(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		environ []string
+		want    string
+	}{
+		{"nothing", nil, env.APIToken},
+		{"no API token", []string{env.S2Token, "s2"}, env.APIToken},
+		{"empty API token", []string{env.APIToken, "", env.S2Token, "s2"}, env.APIToken},
+		{"no S2 token", []string{env.APIToken, token}, env.S2Token},
+		{"one token for both", []string{env.APIToken, token, env.AdminToken, token, env.S2Token, "s2"}, "an admin token is an API token too"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if _, err := env.FromEnviron(t.Context(), environ(row.environ...)); err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("FromEnviron(%q): %v; want an error with %q", row.environ, err, row.want)
+			}
+		})
+	}
+}

@@ -20,7 +20,6 @@ func TestReadOfAppend(t *testing.T) {
 		var stream []byte
 		want := []sse.Event{}
 		var ends []int // of each of want
-		id := ""
 		for range rapid.IntRange(0, 8).Draw(t, "events") {
 			if rapid.Bool().Draw(t, "heartbeat") {
 				stream = sse.AppendComment(stream, "keep-alive")
@@ -34,10 +33,9 @@ func TestReadOfAppend(t *testing.T) {
 			if stream, err = e.Append(stream); err != nil {
 				t.Fatal(err)
 			}
-			if id = e.ID; id == "" { // what is left out stays as it was
-				id = lastID(want)
+			if e.ID == "" { // what is left out stays as it was
+				e.ID = lastID(want)
 			}
-			e.ID = id
 			e.Data = []byte(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(e.Data)))
 			want, ends = append(want, e), append(ends, len(stream))
 		}

@@ -63,7 +63,7 @@ func appendLines[T string | []byte](b []byte, prefix string, text T) []byte {
 		return append(b, '\n')
 	}
 	b = b[:from]
-	for i := 0; i < len(text); i++ {
+	for i := range len(text) {
 		switch {
 		case text[i] == '\r' && i+1 < len(text) && text[i+1] == '\n':
 			// The LF ends this line.

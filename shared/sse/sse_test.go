@@ -13,8 +13,11 @@ func TestAppend(t *testing.T) {
 		event sse.Event
 		want  string
 	}{
-		{"all fields, id last", sse.Event{Name: "envelope", ID: "43", Data: []byte(`{"seq_num":42}`), Retry: 1000},
-			"event: envelope\nretry: 1000\ndata: {\"seq_num\":42}\nid: 43\n\n"},
+		{
+			"all fields, id last",
+			sse.Event{Name: "envelope", ID: "43", Data: []byte(`{"seq_num":42}`), Retry: 1000},
+			"event: envelope\nretry: 1000\ndata: {\"seq_num\":42}\nid: 43\n\n",
+		},
 		{"no name, no id", sse.Event{Data: []byte("x")}, "data: x\n\n"},
 		{"no data has a data line", sse.Event{ID: "1"}, "data: \nid: 1\n\n"},
 		{"spaces are kept", sse.Event{Name: " n", ID: " i", Data: []byte(" d ")}, "event:  n\ndata:  d \nid:  i\n\n"},
@@ -25,8 +28,11 @@ func TestAppend(t *testing.T) {
 		{"LFCR", sse.Event{Data: []byte("a\n\rb")}, "data: a\ndata: \ndata: b\n\n"},
 		{"ends with a line break", sse.Event{Data: []byte("a\r\n")}, "data: a\ndata: \n\n"},
 		{"only a line break", sse.Event{Data: []byte("\n")}, "data: \ndata: \n\n"},
-		{"forged event", sse.Event{ID: "1", Data: []byte("a\r\nid: 999\r\n\r\nevent: envelope\r\ndata: {}")},
-			"data: a\ndata: id: 999\ndata: \ndata: event: envelope\ndata: data: {}\nid: 1\n\n"},
+		{
+			"forged event",
+			sse.Event{ID: "1", Data: []byte("a\r\nid: 999\r\n\r\nevent: envelope\r\ndata: {}")},
+			"data: a\ndata: id: 999\ndata: \ndata: event: envelope\ndata: data: {}\nid: 1\n\n",
+		},
 		{"NUL in data", sse.Event{Data: []byte("a\x00b")}, "data: a\x00b\n\n"},
 		{"retry below zero is none", sse.Event{Data: []byte("x"), Retry: -1}, "data: x\n\n"},
 		{"comment is not written", sse.Event{Data: []byte("x"), Comment: "c"}, "data: x\n\n"},

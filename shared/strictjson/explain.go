@@ -125,8 +125,9 @@ func wanted(t reflect.Type) (noun string, kind jsontext.Kind) {
 		return "true or false", 't'
 	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint32, reflect.Uint64:
 		return "an integer", '0'
+	default:
+		return "a string", '"'
 	}
-	return "a string", '"'
 }
 
 func kindName(k jsontext.Kind) string {
@@ -139,6 +140,7 @@ func kindName(k jsontext.Kind) string {
 		return "an array"
 	case '{':
 		return "an object"
+	default: // null has been refused before
+		return "a boolean"
 	}
-	return "a boolean" // null has been refused before
 }

@@ -22,16 +22,28 @@ func TestAppendJSON(t *testing.T) {
 		v    interface{ AppendJSON(b []byte) []byte }
 		want string
 	}{
-		{"sent", api.SendResponse{Envelope: stored, SeqNum: 42, NextCursor: 43, Timestamp: noon, Replayed: true},
-			`{"envelope":{"a":"<&>","n":1.0},"seq_num":42,"next_cursor":43,"timestamp":"2026-07-19T12:00:00.000Z"}`},
+		{
+			"sent",
+			api.SendResponse{Envelope: stored, SeqNum: 42, NextCursor: 43, Timestamp: noon, Replayed: true},
+			`{"envelope":{"a":"<&>","n":1.0},"seq_num":42,"next_cursor":43,"timestamp":"2026-07-19T12:00:00.000Z"}`,
+		},
 		{"empty page", api.InboxPage{}, `{"deliveries":[],"next_cursor":0,"tail":0}`},
-		{"page", api.InboxPage{Deliveries: []api.Delivery{{Envelope: stored, Timestamp: noon}, {SeqNum: 1<<64 - 1, Timestamp: noon, Envelope: stored, TraceParent: "00-\"<\xff"}}, NextCursor: 2, Tail: 3},
+		{
+			"page",
+			api.InboxPage{Deliveries: []api.Delivery{{Envelope: stored, Timestamp: noon}, {SeqNum: 1<<64 - 1, Timestamp: noon, Envelope: stored, TraceParent: "00-\"<\xff"}}, NextCursor: 2, Tail: 3},
 			`{"deliveries":[{"seq_num":0,"timestamp":"2026-07-19T12:00:00.000Z","envelope":{"a":"<&>","n":1.0}},` +
-				`{"seq_num":18446744073709551615,"timestamp":"2026-07-19T12:00:00.000Z","envelope":{"a":"<&>","n":1.0},"traceparent":"00-\"<\ufffd"}],"next_cursor":2,"tail":3}`},
-		{"unreadable", api.Delivery{Timestamp: noon, Unreadable: true, Headers: []api.RecordHeader{{Name: "a", Value: "\n\xff<"}, {}}, BodyBase64: []byte{0xfb, 0xff}},
-			`{"seq_num":0,"timestamp":"2026-07-19T12:00:00.000Z","unreadable":true,"headers":[{"name":"a","value":"\n\ufffd<"},{"name":"","value":""}],"body_base64":"+/8="}`},
-		{"unreadable and empty", api.Delivery{Timestamp: noon, Unreadable: true},
-			`{"seq_num":0,"timestamp":"2026-07-19T12:00:00.000Z","unreadable":true,"headers":[],"body_base64":""}`},
+				`{"seq_num":18446744073709551615,"timestamp":"2026-07-19T12:00:00.000Z","envelope":{"a":"<&>","n":1.0},"traceparent":"00-\"<\ufffd"}],"next_cursor":2,"tail":3}`,
+		},
+		{
+			"unreadable",
+			api.Delivery{Timestamp: noon, Unreadable: true, Headers: []api.RecordHeader{{Name: "a", Value: "\n\xff<"}, {}}, BodyBase64: []byte{0xfb, 0xff}},
+			`{"seq_num":0,"timestamp":"2026-07-19T12:00:00.000Z","unreadable":true,"headers":[{"name":"a","value":"\n\ufffd<"},{"name":"","value":""}],"body_base64":"+/8="}`,
+		},
+		{
+			"unreadable and empty",
+			api.Delivery{Timestamp: noon, Unreadable: true},
+			`{"seq_num":0,"timestamp":"2026-07-19T12:00:00.000Z","unreadable":true,"headers":[],"body_base64":""}`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -27,22 +27,38 @@ func TestProblem(t *testing.T) {
 		err  *api.Error
 		want string
 	}{
-		{"field", api.InvalidField("/to", "an id of %d", 64),
-			`{"type":"about:blank","title":"Invalid value","status":400,"detail":"an id of 64","code":"invalid","field":"/to","request_id":"r1"}`},
-		{"parameter", api.InvalidParameter("limit", "1 to 1000"),
-			`{"type":"about:blank","title":"Invalid value","status":400,"detail":"1 to 1000","code":"invalid","parameter":"limit","request_id":"r1"}`},
-		{"senders", ambiguous,
-			`{"type":"about:blank","title":"Several messages have this id","status":409,"detail":"say which","code":"ambiguous_message_id","senders":["alice","bob"],"request_id":"r1"}`},
-		{"a first position of zero", trimmed,
-			`{"type":"about:blank","title":"Position no longer retained","status":410,"detail":"begin at 0","code":"history_trimmed","first":0,"request_id":"r1"}`},
-		{"tail", beyond,
-			`{"type":"about:blank","title":"Cursor beyond the tail","status":416,"detail":"the tail is 3","code":"cursor_beyond_tail","tail":3,"request_id":"r1"}`},
-		{"unknown outcome", unknown,
-			`{"type":"about:blank","title":"Outcome unknown","status":503,"detail":"it may be stored","code":"outcome_unknown","message_id":"msg_1","outcome":"unknown","retry":"same id only","request_id":"r1"}`},
-		{"cause is not told", api.Errorf(api.Unavailable, "later").Because(errors.New("secret")),
-			`{"type":"about:blank","title":"Store unavailable","status":503,"detail":"later","code":"unavailable","request_id":"r1"}`},
-		{"any other error is internal", api.AsError(errors.New("secret")),
-			`{"type":"about:blank","title":"Internal error","status":500,"detail":"the server failed to answer; it logged why under this request id","code":"internal","request_id":"r1"}`},
+		{
+			"field", api.InvalidField("/to", "an id of %d", 64),
+			`{"type":"about:blank","title":"Invalid value","status":400,"detail":"an id of 64","code":"invalid","field":"/to","request_id":"r1"}`,
+		},
+		{
+			"parameter", api.InvalidParameter("limit", "1 to 1000"),
+			`{"type":"about:blank","title":"Invalid value","status":400,"detail":"1 to 1000","code":"invalid","parameter":"limit","request_id":"r1"}`,
+		},
+		{
+			"senders", ambiguous,
+			`{"type":"about:blank","title":"Several messages have this id","status":409,"detail":"say which","code":"ambiguous_message_id","senders":["alice","bob"],"request_id":"r1"}`,
+		},
+		{
+			"a first position of zero", trimmed,
+			`{"type":"about:blank","title":"Position no longer retained","status":410,"detail":"begin at 0","code":"history_trimmed","first":0,"request_id":"r1"}`,
+		},
+		{
+			"tail", beyond,
+			`{"type":"about:blank","title":"Cursor beyond the tail","status":416,"detail":"the tail is 3","code":"cursor_beyond_tail","tail":3,"request_id":"r1"}`,
+		},
+		{
+			"unknown outcome", unknown,
+			`{"type":"about:blank","title":"Outcome unknown","status":503,"detail":"it may be stored","code":"outcome_unknown","message_id":"msg_1","outcome":"unknown","retry":"same id only","request_id":"r1"}`,
+		},
+		{
+			"cause is not told", api.Errorf(api.Unavailable, "later").Because(errors.New("secret")),
+			`{"type":"about:blank","title":"Store unavailable","status":503,"detail":"later","code":"unavailable","request_id":"r1"}`,
+		},
+		{
+			"any other error is internal", api.AsError(errors.New("secret")),
+			`{"type":"about:blank","title":"Internal error","status":500,"detail":"the server failed to answer; it logged why under this request id","code":"internal","request_id":"r1"}`,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := json.Marshal(tt.err.Problem("r1"))

@@ -182,9 +182,11 @@ func TestTarget(t *testing.T) {
 		{"an embedded profile does not either", route.Of("agents.register"), api.RegisterRequest{Agent: "bob", Profile: api.Profile{DisplayName: "B"}}, "/v1/agents/bob"},
 		{"no query", route.Of("inbox.read"), api.InboxRequest{Agent: "bob"}, "/v1/agents/bob/inbox"},
 		{"a cursor of zero is sent", route.Of("inbox.read"), api.InboxRequest{Agent: "bob", Cursor: new(uint64(0)), Follow: new(false)}, "/v1/agents/bob/inbox?cursor=0&follow=false"},
-		{"a query of everything", route.Of("inbox.read"),
+		{
+			"a query of everything", route.Of("inbox.read"),
 			api.InboxRequest{Agent: "bob", Cursor: new(uint64(1<<64 - 1)), Limit: new(5), Wait: new(20), Follow: new(true), LastEventID: new(uint64(1)), Kind: api.KindMessage, From: "alice", ConversationID: "a b&c=d/é#+"},
-			"/v1/agents/bob/inbox?conversation_id=a+b%26c%3Dd%2F%C3%A9%23%2B&cursor=18446744073709551615&follow=true&from=alice&kind=message&limit=5&wait=20"},
+			"/v1/agents/bob/inbox?conversation_id=a+b%26c%3Dd%2F%C3%A9%23%2B&cursor=18446744073709551615&follow=true&from=alice&kind=message&limit=5&wait=20",
+		},
 		{"colons of a message id", route.Of("messages.get"), api.GetMessageRequest{Agent: "bob", Message: "urn:x.1"}, "/v1/agents/bob/messages/urn:x.1"},
 
 		{"slashes and dots", two, request{ID: "../a/b", Other: "c?d#e"}, "/x/..%2Fa%2Fb/y/c%3Fd%23e"},
@@ -215,8 +217,11 @@ func TestFieldsOf(t *testing.T) {
 		{"none", nil, nil, false},
 		{"no fields", route.OpenAPI{}, nil, false},
 		{"path and query", api.GetMessageRequest{}, []field{
-			{"path", "agent", "ident.Agent"}, {"path", "message", "ident.Message"},
-			{"query", "from", "ident.Agent"}, {"query", "to", "ident.Agent"}, {"query", "at", "*uint64"},
+			{"path", "agent", "ident.Agent"},
+			{"path", "message", "ident.Message"},
+			{"query", "from", "ident.Agent"},
+			{"query", "to", "ident.Agent"},
+			{"query", "at", "*uint64"},
 		}, false},
 		{"header and body", api.SendRequest{}, []field{{"path", "agent", "ident.Agent"}, {"header", "Idempotency-Key", "ident.Message"}, {"header", "traceparent", "string"}}, true},
 		{"embedded body", &api.RegisterRequest{}, []field{{"path", "agent", "ident.Agent"}}, true},

@@ -1,0 +1,154 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"agentchat/shared/s2local/engine"
+)
+
+var errDisk = errors.New("the disk is gone")
+
+// When the disk refuses a write, everything is refused from then on, those who
+// wait are told, and the process lives; after a new start on the same disk
+// everything that was acknowledged is there.
+func TestDiskFailure(t *testing.T) {
+	disk := vfs.NewMem()
+	var broken atomic.Bool
+	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return errDisk
+		}
+		return nil
+	}))
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	e, err := engine.Open(engine.Options{Dir: "data", FS: fs, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := e.EnsureBasin(t.Context(), basin, engine.BasinConfig{CreateOnAppend: true}); err != nil {
+		t.Fatal(err)
+	}
+	add(t, e, "s", input("a", "b"))
+	s, err := e.Stream(t.Context(), basin, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, err := s.Changed(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watched := make(chan error, 1)
+	go func() {
+		for _, err := range e.Watch(context.Background(), basin, "") {
+			if err != nil {
+				watched <- err
+			}
+		}
+	}()
+	broken.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for range 3 {
+		if _, err := e.Append(ctx, basin, "s", input("c")); !errors.Is(err, engine.ErrStorage) {
+			t.Errorf("append: err = %v; want ErrStorage", err)
+		}
+	}
+	if _, _, err := e.EnsureStream(ctx, basin, "other", engine.StreamConfig{}); !errors.Is(err, engine.ErrStorage) {
+		t.Errorf("ensure: err = %v; want ErrStorage", err)
+	}
+	if _, err := e.Read(ctx, basin, "s", engine.ReadOptions{}); !errors.Is(err, engine.ErrStorage) {
+		t.Errorf("read: err = %v; want ErrStorage", err)
+	}
+	if _, err := s.Tail(); !errors.Is(err, engine.ErrStorage) {
+		t.Errorf("tail: err = %v; want ErrStorage", err)
+	}
+	select {
+	case <-changed:
+	case <-ctx.Done():
+		t.Error("a follower was not woken")
+	}
+	select {
+	case err := <-watched:
+		if !errors.Is(err, engine.ErrStorage) {
+			t.Errorf("watch: err = %v; want ErrStorage", err)
+		}
+	case <-ctx.Done():
+		t.Error("a watcher was not woken")
+	}
+	select {
+	case <-e.Failed():
+	default:
+		t.Error("Failed is not closed")
+	}
+	if err := e.Close(); err != nil && !errors.Is(err, engine.ErrStorage) {
+		t.Errorf("close: %v", err)
+	}
+	after, err := engine.Open(engine.Options{Dir: "data", FS: copied(t, disk)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := bodies(t, after, "s", 0); got != "a b" {
+		t.Errorf("after a new start: %q; want a b", got)
+	}
+	if err := after.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// copied is what is on disk, without the locks of the process that failed.
+func copied(t *testing.T, disk vfs.FS) vfs.FS {
+	t.Helper()
+	fs := vfs.NewMem()
+	if _, err := vfs.Clone(disk, fs, "data", "data"); err != nil {
+		t.Fatal(err)
+	}
+	return fs
+}
+
+// Close ends those who wait, finishes what was submitted, and may be repeated.
+func TestClose(t *testing.T) {
+	e, err := engine.Open(engine.Options{Memory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := e.EnsureBasin(t.Context(), basin, engine.BasinConfig{CreateOnAppend: true}); err != nil {
+		t.Fatal(err)
+	}
+	var pending []*engine.Pending
+	for range 500 {
+		pending = append(pending, e.Submit(basin, "s", input("x")))
+	}
+	for range 2 {
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, p := range pending {
+		if _, err := p.Wait(t.Context()); err != nil {
+			t.Fatalf("append %d, submitted before the end: %v", i, err)
+		}
+	}
+	if _, err := e.Append(t.Context(), basin, "s", input("x")); !errors.Is(err, engine.ErrClosed) {
+		t.Errorf("append: err = %v; want ErrClosed", err)
+	}
+	if _, err := e.Tail(t.Context(), basin, "s"); !errors.Is(err, engine.ErrClosed) {
+		t.Errorf("tail: err = %v; want ErrClosed", err)
+	}
+	if _, _, err := e.ListBasins(t.Context(), "", "", 0); !errors.Is(err, engine.ErrClosed) {
+		t.Errorf("list: err = %v; want ErrClosed", err)
+	}
+	for _, err := range e.Watch(t.Context(), basin, "") {
+		if !errors.Is(err, engine.ErrClosed) {
+			t.Errorf("watch: err = %v; want ErrClosed", err)
+		}
+	}
+}

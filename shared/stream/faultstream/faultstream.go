@@ -142,7 +142,7 @@ func (s *Store) change(ctx context.Context, c Call, f Fault, run func(context.Co
 		return fmt.Errorf("%w: %w: late", stream.ErrUnknown, errFault)
 	case Slow:
 		if err := pause(ctx, f.Delay); err != nil {
-			return fmt.Errorf("%w: %w", stream.ErrUnknown, err)
+			return restarted(ctx, fmt.Errorf("%w: %w", stream.ErrUnknown, err), stream.ErrUnknown)
 		}
 	case None, Short, Cut, Again:
 	}

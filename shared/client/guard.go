@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"time"
 )
 
@@ -88,6 +89,9 @@ func (c *Client) roundTrip(ctx context.Context, r request) (*http.Response, *Con
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err // the rest of it is in Op and Trace
+		}
 		return nil, &ConnError{Op: r.op, Sent: connected, Write: r.writes(), Err: err}
 	}
 	return res, nil

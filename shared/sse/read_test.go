@@ -74,6 +74,7 @@ func TestRead(t *testing.T) {
 		{"retry does not stay", "retry: 5\ndata: a\n\ndata: b\n\n", []sse.Event{retry(5), {Retry: 5, Data: []byte("a")}, event("", "", "b")}},
 		{"retry with leading zeros", "retry: 0010\n", []sse.Event{retry(10)}},
 		{"retry over all bounds", "retry: 99999999999999999999\n", []sse.Event{retry(math.MaxInt32)}},
+		{"retry one over", "retry: 2147483648\n", []sse.Event{retry(math.MaxInt32)}},
 		{"retry that is no number", "retry: 1s\nretry: -1\nretry: +1\nretry: 1.5\nretry:\nretry: 1 \nretry:  1\nretry: \u0661\ndata: a\n\n", []sse.Event{event("", "", "a")}},
 
 		{"unknown fields", "foo: bar\ndata : x\nData: x\nDATA: x\n data: x\ndata: y\n\n", []sse.Event{event("", "", "y")}},

@@ -13,8 +13,8 @@ func Fence(token string) Record {
 	return Record{Headers: []Header{{Value: "fence"}}, Body: []byte(token)}
 }
 
-// Trim is the command record that removes all records before seq, at most up
-// to and without itself.
+// Trim is the command record that removes all records before seq. A seq behind
+// the command removes everything up to it, itself included.
 func Trim(seq uint64) Record {
 	return Record{Headers: []Header{{Value: "trim"}}, Body: binary.BigEndian.AppendUint64(nil, seq)}
 }

@@ -81,16 +81,16 @@ func judge(err error, e effect, sent bool) (_ error, again bool) {
 	case errors.As(err, &fence):
 		return &stream.FencedError{Token: fence.ExpectedFencingToken}, false
 	case errors.As(err, &api):
-		if kind, again, definite := answer(api); definite {
-			return fmt.Errorf("%w: %v", kind, err), again
+		if again, definite, kind := answer(api); definite {
+			return fmt.Errorf("%w: %s", kind, err.Error()), again
 		}
 	case !sent:
-		return fmt.Errorf("%w: %v", stream.ErrUnavailable, err), true
+		return fmt.Errorf("%w: %s", stream.ErrUnavailable, err.Error()), true
 	}
 	if e == writes {
-		return fmt.Errorf("%w: %v", stream.ErrUnknown, err), false
+		return fmt.Errorf("%w: %s", stream.ErrUnknown, err.Error()), false
 	}
-	return fmt.Errorf("%w: %v", stream.ErrUnavailable, err), true
+	return fmt.Errorf("%w: %s", stream.ErrUnavailable, err.Error()), true
 }
 
 // errDeleting says that a stream is being deleted: unavailable, and it will not come back.
@@ -98,32 +98,32 @@ var errDeleting = fmt.Errorf("%w: being deleted", stream.ErrUnavailable)
 
 // answer returns what an error that S2 answered with means. definite is false
 // where the request may have been carried out, or may still be.
-func answer(e *s2.S2Error) (kind error, again, definite bool) {
+func answer(e *s2.S2Error) (again, definite bool, kind error) {
 	switch e.Status {
 	case 0: // the SDK's own validation
-		return stream.ErrInvalid, false, e.Origin == "sdk"
+		return false, e.Origin == "sdk", stream.ErrInvalid
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
-		return stream.ErrInvalid, false, true
+		return false, true, stream.ErrInvalid
 	case http.StatusNotFound:
 		// A missing basin, or a proxy's 404, says nothing about the stream.
 		if e.Code == "stream_not_found" {
-			return stream.ErrNotFound, false, true
+			return false, true, stream.ErrNotFound
 		}
-		return stream.ErrUnavailable, false, true
+		return false, true, stream.ErrUnavailable
 	case http.StatusConflict:
 		switch e.Code {
 		case "resource_already_exists":
-			return stream.ErrExists, false, true
+			return false, true, stream.ErrExists
 		case "stream_deletion_pending":
-			return errDeleting, false, true
+			return false, true, errDeleting
 		}
-		return stream.ErrUnavailable, e.Code == "transaction_conflict", true
+		return e.Code == "transaction_conflict", true, stream.ErrUnavailable
 	case http.StatusTooManyRequests:
-		return stream.ErrUnavailable, true, true
+		return true, true, stream.ErrUnavailable
 	case http.StatusBadGateway:
-		return stream.ErrUnavailable, true, e.Code == "hot_server"
+		return true, e.Code == "hot_server", stream.ErrUnavailable
 	case http.StatusRequestTimeout, 499: // somebody gave up waiting for it
-		return nil, false, false
+		return false, false, nil
 	}
-	return stream.ErrUnavailable, false, e.Status >= 400 && e.Status < 500
+	return false, e.Status >= 400 && e.Status < 500, stream.ErrUnavailable
 }

@@ -91,7 +91,7 @@ type feed struct {
 func (f *feed) take(first bool) (page stream.Page, ok bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.entries) == 0 && !(first && f.open) {
+	if len(f.entries) == 0 && (!first || !f.open) {
 		return stream.Page{}, false, f.err
 	}
 	page = stream.Page{Entries: f.entries, Tail: f.seen()}
@@ -169,7 +169,7 @@ func (f *feed) follow(ctx context.Context, next uint64) (_ uint64, jumped bool, 
 	defer cancel()
 	session, err := f.s.stream(f.name).ReadSession(ctx, &s2.ReadOptions{SeqNum: s2.Uint64(next)})
 	if err != nil {
-		return next, false, nil //nolint:nilerr // as if it had ended at once
+		return next, false, nil // as if it had ended at once
 	}
 	defer session.Close() //nolint:errcheck // it returns none
 	f.mu.Lock()
@@ -190,7 +190,7 @@ func (f *feed) follow(ctx context.Context, next uint64) (_ uint64, jumped bool, 
 			return next, true, nil
 		}
 		if err := f.add(ctx, stream.Page{Entries: []stream.Entry{entry(r)}}); err != nil {
-			return next, false, nil //nolint:nilerr // restarted, or the reader has gone, which run sees
+			return next, false, nil // restarted, or the reader has gone, which run sees
 		}
 		next++
 	}

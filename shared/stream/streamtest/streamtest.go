@@ -225,6 +225,12 @@ func (p *probe) trimmed(name stream.Name, first uint64) {
 	})
 }
 
+// bounded returns a context for readers that would wait for ever for what a
+// store has lost.
+func (p *probe) bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(p.Context(), 6*p.o.Patience)
+}
+
 // ended returns a context that is over, for a cause of its own: what errors must
 // wrap is the context's error all the same.
 func (p *probe) ended() context.Context {

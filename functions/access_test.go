@@ -1,0 +1,95 @@
+package functions_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"agentchat/shared/api"
+	"agentchat/shared/route"
+)
+
+// A credential opens what it is meant for and nothing else, on every route, by
+// every method, for pages and streams. Who is refused is refused before the
+// store is asked for anything but the credential itself, and before the body is read.
+func TestAccess(t *testing.T) {
+	w := newWorld(t, nil)
+	w.register("alice", "bob", "gone")
+	alice, _ := w.mint("alice")
+	bob, _ := w.mint("bob")
+	revoked, id := w.mint("alice")
+	gone, _ := w.mint("gone")
+	for _, target := range []string{"/v1/agents/alice/keys/" + id, "/v1/agents/gone"} {
+		if r := w.do(http.MethodDelete, target, ""); r.Code != http.StatusNoContent {
+			t.Fatalf("DELETE %s: %d %s", target, r.Code, r.Body)
+		}
+	}
+	const out, no, yes = http.StatusUnauthorized, http.StatusForbidden, http.StatusBadRequest // the body is no JSON
+	callers := []struct {
+		name, token                     string
+		any, self, operator, admin, key int
+	}{
+		{"nobody", "", out, out, out, out, 0},
+		{"a word", "not-a-token-of-anybody", out, out, out, out, 0},
+		{"part of the API token", apiToken[:len(apiToken)-1], out, out, out, out, 0},
+		{"the API token and more", apiToken + "x", out, out, out, out, 0},
+		{"the API token", apiToken, yes, yes, yes, no, 0},
+		{"the admin token", adminToken, no, no, no, yes, 0},
+		{"the agent's key", alice, yes, yes, no, no, 1},
+		{"another agent's key", bob, yes, no, no, no, 1},
+		{"a revoked key", revoked, out, out, out, out, 1},
+		{"a deleted agent's key", gone, out, out, out, out, 1},
+		{"a key that was never minted", alice[:len(alice)-1] + "!", out, out, out, out, 0},
+	}
+	for _, r := range route.Table {
+		target := strings.NewReplacer("{agent}", "alice", "{message}", "m-1", "{key}", "k1").Replace(r.Path)
+		for _, c := range callers {
+			want := map[route.Access]int{route.Public: yes, route.Any: c.any, route.Self: c.self, route.Operator: c.operator, route.Admin: c.admin}[r.Access]
+			for _, v := range variants(r) {
+				before := len(w.store.Calls())
+				got := w.as(c.token, v.method, target, "{", v.header)
+				if got.Code != want {
+					t.Errorf("%s %s %v as %s = %d %s; want %d", v.method, target, v.header, c.name, got.Code, got.Body, want)
+				}
+				if n := len(w.store.Calls()) - before; n > c.key {
+					t.Errorf("%s %s as %s made %d calls of the store; want %d at most", v.method, target, c.name, n, c.key)
+				}
+			}
+		}
+	}
+	if log := w.log.String(); slices.ContainsFunc([]string{apiToken, adminToken, alice, bob, revoked, gone}, func(s string) bool { return strings.Contains(log, s) }) {
+		t.Errorf("the log holds a credential:\n%s", log)
+	}
+}
+
+type variant struct {
+	method string
+	header http.Header
+}
+
+// variants returns the ways to call a route.
+func variants(r route.Route) []variant {
+	vs := []variant{{method: r.Method}}
+	if r.Method == http.MethodGet {
+		vs = append(vs, variant{method: http.MethodHead})
+	}
+	if r.Kind == route.Events {
+		vs = append(vs, variant{http.MethodGet, http.Header{"Accept": {"text/event-stream"}}})
+	}
+	return vs
+}
+
+// Another agent's key is told the same for an agent that is there and for one
+// that is not.
+func TestRefusalsTellNothing(t *testing.T) {
+	w := newWorld(t, nil)
+	w.register("alice", "bob")
+	bob, _ := w.mint("bob")
+	there := decode[api.Problem](t, w.as(bob, http.MethodGet, "/v1/agents/alice/inbox", "", nil))
+	absent := decode[api.Problem](t, w.as(bob, http.MethodGet, "/v1/agents/ghost/inbox", "", nil))
+	there.RequestID, absent.RequestID = "", ""
+	if there.Status != http.StatusForbidden || there.Detail != absent.Detail || there.Code != absent.Code {
+		t.Errorf("refused for alice with %+v, for ghost with %+v; want the same 403", there, absent)
+	}
+}

@@ -1,0 +1,62 @@
+package functions_test
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"agentchat/functions"
+	"agentchat/shared/apitest"
+	"agentchat/shared/env"
+	"agentchat/shared/stream/localstream"
+)
+
+const (
+	apiToken   = "api-token-of-the-contract"
+	adminToken = "admin-token-of-the-contract"
+)
+
+// The families keep the contract when they are called in process.
+func TestContract(t *testing.T) {
+	apitest.Run(t, apitest.Host{Start: start})
+}
+
+// start serves all families on loopback, on a store in memory.
+func start() (*apitest.Service, error) {
+	store, closeStore := localstream.Memory()
+	log := new(logBuffer)
+	e, err := env.New(env.Options{
+		Store:  store,
+		Config: env.Config{APITokens: []string{apiToken}, AdminTokens: []string{adminToken}, Version: "test"},
+		Log:    slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		closeStore()
+		return nil, err
+	}
+	s := httptest.NewServer(functions.Handler(e))
+	return &apitest.Service{
+		URL: s.URL, APIToken: apiToken, AdminToken: adminToken, Log: log.String,
+		Stop: func() error { s.Close(); closeStore(); return nil },
+	}, nil
+}
+
+// A logBuffer is written and read concurrently.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}

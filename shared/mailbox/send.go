@@ -151,7 +151,9 @@ func (l *letter) stored(e stream.Entry) *api.SendResponse {
 }
 
 func (l *letter) noRecipient() error {
-	return api.Errorf(api.RecipientNotFound, "%s is not registered, so it has no inbox; %s registers it", l.to, agent.Call(l.to))
+	e := api.Errorf(api.RecipientNotFound, "%s is not registered, so it has no inbox; %s registers it", l.to, agent.Call(l.to))
+	e.Field = "/to" // as every request that sends has it
+	return e
 }
 
 // refused is the error for an append that failed for certain, and that a repeat can't mend.

@@ -37,7 +37,7 @@ func readToken(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	st, err := f.Stat()
 	if err != nil {
 		return "", err
@@ -70,7 +70,7 @@ func makeToken(dir, path string, random io.Reader) (made bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer os.Remove(tmp.Name())
+	defer func() { _ = os.Remove(tmp.Name()) }()
 	_, err = tmp.WriteString(base64.RawURLEncoding.EncodeToString(secret[:]) + "\n")
 	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
 		return false, err

@@ -81,8 +81,13 @@ func TestBodyRefuses(t *testing.T) {
 
 func TestMediaTypes(t *testing.T) {
 	for _, header := range [][]string{
-		nil, {"Content-Type", ""}, {"Content-Type", "application/json"}, {"Content-Type", "Application/JSON; Charset=UTF-8"},
-		{"Content-Type", "application/vnd.agent+json"}, {"Content-Type", "application/json;v=1"}, {"Content-Encoding", "identity"},
+		nil,
+		{"Content-Type", ""},
+		{"Content-Type", "application/json"},
+		{"Content-Type", "Application/JSON; Charset=UTF-8"},
+		{"Content-Type", "application/vnd.agent+json"},
+		{"Content-Type", "application/json;v=1"},
+		{"Content-Encoding", "identity"},
 	} {
 		var got []api.SendRequest
 		w := do(sink(newWorld(t, env.Config{}).Env, &got), http.MethodPost, sendPath, operator, `{"to":"bob","text":"hi"}`, header...)

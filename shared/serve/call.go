@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -87,7 +88,7 @@ func (c *call) recover() {
 		c.endWith(err)
 	default:
 		// Part of an answer is out: only a broken connection tells the truth.
-		c.note(err)
+		_ = c.note(err)
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -96,7 +97,7 @@ func panicError(v any) error { return fmt.Errorf("panic: %v\n%s", v, debug.Stack
 
 // logAccess writes the one line that a request leaves. It names the route, not
 // the path, and nothing that a client may have put a secret into.
-func (c *call) logAccess() {
+func (c *call) logAccess(ctx context.Context) {
 	level := slog.LevelInfo
 	attrs := append(make([]slog.Attr, 0, 14),
 		slog.String("request_id", string(c.id)),
@@ -121,7 +122,7 @@ func (c *call) logAccess() {
 		level = slog.LevelError
 		attrs = append(attrs, slog.String("error", c.cause.Error()))
 	}
-	c.env.Log.LogAttrs(c.r.Context(), level, "request", attrs...)
+	c.env.Log.LogAttrs(ctx, level, "request", attrs...)
 }
 
 // A writer counts what an answer was.

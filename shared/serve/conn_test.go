@@ -78,7 +78,7 @@ func TestStuckReaderEnds(t *testing.T) {
 		conn := dial(t, inbox(w.Env, nil, func(context.Context, caller, *api.InboxRequest) iter.Seq2[[]sse.Event, error] {
 			return func(yield func([]sse.Event, error) bool) {
 				big := sse.Event{ID: "1", Data: []byte(strings.Repeat("x", 1<<20))}
-				for yield([]sse.Event{big}, nil) { //nolint:revive // until nobody wants more
+				for yield([]sse.Event{big}, nil) { // until nobody wants more
 				}
 				ended = time.Since(begun)
 			}
@@ -88,7 +88,7 @@ func TestStuckReaderEnds(t *testing.T) {
 		if line, err := r.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
 			t.Fatalf("status line %q, %v; want 200", line, err)
 		}
-		time.Sleep(time.Hour) //nolint:forbidigo // the bubble's hour
+		time.Sleep(time.Hour) // the bubble's hour
 		if ended != 30*time.Second {
 			t.Errorf("the source ended after %v; want 30 s", ended)
 		}
@@ -127,7 +127,7 @@ func TestSlowReaderGoesOn(t *testing.T) {
 type slow struct{ net.Conn }
 
 func (s slow) Read(b []byte) (int, error) {
-	time.Sleep(time.Second) //nolint:forbidigo // the bubble's second
+	time.Sleep(time.Second) // the bubble's second
 	return s.Conn.Read(b)
 }
 
@@ -153,7 +153,7 @@ func TestConnectionIsUsedAgainLater(t *testing.T) {
 				t.Fatalf("no answer: %v", err)
 			}
 			resp.Body.Close()
-			time.Sleep(5 * time.Minute) //nolint:forbidigo // the bubble's minutes
+			time.Sleep(5 * time.Minute) // the bubble's minutes
 		}
 		if len(got) != 3 {
 			t.Errorf("the operation ran %d times; want 3", len(got))

@@ -134,14 +134,14 @@ func match(paths []*path, u *url.URL) (*path, []string) {
 // ServeHTTP answers a request, whatever comes.
 func (m *mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := m.open(w, r)
-	defer c.logAccess()
+	defer c.logAccess(r.Context())
 	defer c.recover()
-	if err := m.serve(c); err != nil {
+	if err := m.serve(r.Context(), c); err != nil {
 		c.problem(err)
 	}
 }
 
-func (m *mux) serve(c *call) error {
+func (m *mux) serve(ctx context.Context, c *call) error {
 	m.cors.answer(c.w.Header(), c.r)
 	p, segments := match(m.paths, c.r.URL)
 	if p == nil {
@@ -157,18 +157,18 @@ func (m *mux) serve(c *call) error {
 		return api.Errorf(api.MethodNotAllowed, "this path takes %s", p.allow)
 	}
 	c.endpoint, c.segments = ep, segments
-	if err := c.authorise(p.segments); err != nil {
+	if err := c.authorise(ctx, p.segments); err != nil {
 		return err
 	}
-	return ep.op.run(c.r.Context(), c)
+	return ep.op.run(ctx, c)
 }
 
 // authorise decides on the credential and the path alone.
-func (c *call) authorise(pattern []string) error {
+func (c *call) authorise(ctx context.Context, pattern []string) error {
 	if c.endpoint.route.Access == route.Public {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(c.r.Context(), requestTime)
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	by, err := c.env.Auth.Caller(ctx, c.r.Header)
 	if err != nil {

@@ -83,7 +83,7 @@ func (w *world) lines(t *testing.T) []map[string]any {
 	return lines
 }
 
-func newWorld(t *testing.T, c env.Config) *world {
+func newWorld(t testing.TB, c env.Config) *world {
 	t.Helper()
 	a, err := auth.New(auth.Options{APITokens: []string{operator}, AdminTokens: []string{admin}, Registration: registration})
 	if err != nil {

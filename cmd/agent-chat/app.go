@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agentchat/shared/client"
+	"agentchat/shared/env"
+	"agentchat/shared/ident"
+)
+
+// defaultURL is where dev listens.
+const defaultURL = "http://127.0.0.1:8080"
+
+// An app is what all commands share: where they read and write, and the flags
+// that all of them have.
+type app struct {
+	in      io.Reader
+	out     io.Writer
+	errOut  io.Writer
+	getenv  func(string) string
+	invoked string // how the process was called
+
+	url     string
+	json    bool
+	verbose bool
+
+	running bool // the command line was understood
+}
+
+// run runs one command line and returns the exit status. It says on errOut what
+// went wrong.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root() //nolint:contextcheck // cobra hands ctx to the commands
+	root.SetArgs(args)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.errOut)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if !a.running {
+		err = usage{fmt.Errorf("%w\nSee %s --help", err, cmd.CommandPath())}
+	}
+	if ctx.Err() != nil && !errors.Is(err, client.ErrUnknown) {
+		return exitInterrupted
+	}
+	a.report(err)
+	return exitStatus(err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "agent-chat",
+		Short: "Durable messaging between software agents",
+		Long: `Durable messaging between software agents.
+
+Every agent owns an inbox. A message is acknowledged when it is durable; it can
+be replayed from any position and followed live.
+
+Begin with "agent-chat dev", or see "agent-chat demo".
+
+Environment:
+  AGENT_CHAT_URL     the server, default ` + defaultURL + `
+  AGENT_CHAT_TOKEN   an API token, or the key of one agent
+  AGENT_CHAT_AGENT   the agent that send and inbox act as
+  NO_COLOR           if set, no colours
+
+Exit status:
+  0    done
+  1    failed
+  2    the command line or the configuration is wrong
+  3    the server refused it: the same call would be refused again
+  4    no answer, or try again later; after a send, the message may have been
+       stored: repeat it with the id that the error names
+  130  interrupted`,
+		Example: `  agent-chat dev
+  agent-chat register alice bob
+  agent-chat send bob "hello" --from alice
+  agent-chat inbox bob --follow`,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "write one JSON object a line")
+	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "say on standard error what is called (never a token)")
+	root.AddGroup(
+		&cobra.Group{ID: "talk", Title: "Talk:"},
+		&cobra.Group{ID: "manage", Title: "Manage:"},
+		&cobra.Group{ID: "host", Title: "Run a server:"},
+	)
+	add := func(group string, remote bool, cmds ...*cobra.Command) {
+		for _, c := range cmds {
+			c.GroupID = group
+			if remote {
+				c.PersistentFlags().StringVar(&a.url, "url", "", "the server (default $AGENT_CHAT_URL, else "+defaultURL+")")
+			}
+			root.AddCommand(c)
+		}
+	}
+	add("talk", true, a.sendCommand(), a.inboxCommand())
+	add("manage", true, a.registerCommand(), a.agentsCommand(), a.keysCommand(), a.whoamiCommand(), a.doctorCommand())
+	add("host", false, a.devCommand(), a.serveCommand(), a.s2Command(), a.demoCommand())
+	root.AddCommand(a.versionCommand())
+	a.mark(root)
+	return root
+}
+
+// mark has every command say that it was reached: what fails before is the command line's fault.
+func (a *app) mark(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		a.mark(c)
+	}
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		a.running = true
+		return run(cmd, args)
+	}
+}
+
+// client returns a client of the server that flags and environment name.
+func (a *app) client() (*client.Client, error) {
+	conf, err := a.remote()
+	if err != nil {
+		return nil, err
+	}
+	if conf.Token == "" {
+		return nil, usagef("AGENT_CHAT_TOKEN is not set: the API token, or the key of an agent (agent-chat dev says where its token is)")
+	}
+	return a.dial(conf, client.Options{})
+}
+
+// remote returns what flags and environment say of the server.
+func (a *app) remote() (env.ClientConfig, error) {
+	conf, err := env.Client(a.getenv)
+	if err != nil {
+		return conf, usage{err}
+	}
+	if a.url != "" {
+		conf.URL = a.url
+	}
+	if conf.URL == "" {
+		conf.URL = defaultURL
+	}
+	return conf, nil
+}
+
+// dial returns a client with the options given and what all clients of this command have.
+func (a *app) dial(conf env.ClientConfig, o client.Options) (*client.Client, error) {
+	o.URL, o.Token, o.UserAgent = conf.URL, conf.Token, "agent-chat/"+version
+	also := o.Trace
+	o.Trace = func(t client.Trace) {
+		if a.verbose {
+			a.trace(t)
+		}
+		if also != nil {
+			also(t)
+		}
+	}
+	c, err := client.New(o)
+	if err != nil {
+		return nil, usage{err}
+	}
+	return c, nil
+}
+
+func (a *app) trace(t client.Trace) {
+	took := t.Took.Round(time.Millisecond)
+	if t.Err != nil {
+		a.note("%s %s %s: %v (%v)", t.Op, t.Method, t.Target, t.Err, took)
+		return
+	}
+	a.note("%s %s %s: %d (%v, request %s)", t.Op, t.Method, t.Target, t.Status, took, t.RequestID)
+}
+
+// agent returns the agent in args, or the one that the environment names.
+func (a *app) agent(args []string) (ident.Agent, error) {
+	if len(args) > 0 {
+		return parseAgent(args[0])
+	}
+	conf, err := a.remote()
+	if err == nil && conf.Agent == "" {
+		err = usagef("which agent? Name it, or set AGENT_CHAT_AGENT")
+	}
+	return conf.Agent, err
+}
+
+func parseAgent(s string) (ident.Agent, error) {
+	id, err := ident.ParseAgent(s)
+	if err != nil {
+		return "", usage{fmt.Errorf("%q: %w", s, err)}
+	}
+	return id, nil
+}
+
+// completeAgent offers the agents that the server knows, for the first argument.
+// A server that can't be asked has none to offer.
+func (a *app) completeAgent(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second)
+	defer cancel()
+	var names []string
+	_ = a.with(func(c *client.Client) error {
+		for got, err := range c.Agents(ctx) {
+			if err != nil {
+				return err
+			}
+			names = append(names, string(got.Agent))
+		}
+		return nil
+	})
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

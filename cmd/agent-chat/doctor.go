@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agentchat/shared/api"
+	"agentchat/shared/client"
+	"agentchat/shared/env"
+)
+
+// maxSkew is how far clocks may be apart before people are puzzled by times. Nothing
+// that is stored depends on the client's clock.
+const maxSkew = 30 * time.Second
+
+// A finding is what one check of doctor came to.
+type finding struct {
+	Check   string `json:"check"`
+	OK      bool   `json:"ok"`
+	Warning bool   `json:"warning,omitempty"` // ok, but worth a look
+	Detail  string `json:"detail"`
+	Advice  string `json:"advice,omitempty"`
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Check URL, token, store, clock and limits, and say what to do", Args: cobra.NoArgs,
+		Long: `Check, from this side, that the server can be reached, that its store works, that the
+token is known to it, that clocks agree, what its limits are, and whether the agent
+in AGENT_CHAT_AGENT is registered. It changes nothing.
+
+The exit status is 0 if all is well, else that of the first failure.`,
+		Example: "  agent-chat doctor\n  agent-chat doctor --url https://chat.example.net --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			conf, err := a.remote()
+			if err != nil {
+				return err
+			}
+			return a.examine(cmd.Context(), conf)
+		},
+	}
+}
+
+// examine runs the checks in order. A server that can't be reached makes the
+// later ones pointless.
+func (a *app) examine(ctx context.Context, conf env.ClientConfig) error {
+	var skew time.Duration
+	c, err := a.dial(conf, client.Options{Tries: 1, Trace: func(t client.Trace) {
+		if !t.Date.IsZero() {
+			skew = time.Since(t.Date)
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+
+	var first error
+	check := func(name string, f func() (detail string, warning bool, err error)) bool {
+		detail, warning, err := f()
+		found := finding{Check: name, OK: err == nil, Warning: warning, Detail: detail}
+		if err != nil {
+			if first == nil {
+				first = err
+			}
+			found.Detail, found.Advice = a.describe(err), advice(err)
+		}
+		a.find(found)
+		return err == nil
+	}
+	reached := check("server", func() (string, bool, error) {
+		h, err := c.Health(ctx)
+		if err != nil {
+			return "", false, err
+		}
+		return fmt.Sprintf("%s answers, version %s", conf.URL, h.Version), false, nil
+	})
+	if !reached {
+		return quiet{first}
+	}
+	check("transport", func() (string, bool, error) { return transportOf(conf.URL) })
+	check("clock", func() (string, bool, error) { return clockOf(skew) })
+	check("store", func() (string, bool, error) {
+		_, err := c.Ready(ctx)
+		return "the store answers and is configured", false, err
+	})
+	check("token", func() (string, bool, error) { return tokenOf(ctx, c, conf) })
+	check("limits", func() (string, bool, error) { return limitsOf(ctx, c) })
+	if conf.Agent != "" && conf.Token != "" {
+		check("agent", func() (string, bool, error) {
+			got, err := c.Agent(ctx, conf.Agent)
+			if err != nil {
+				return "", false, err
+			}
+			return fmt.Sprintf("%s is registered since %s", got.Agent, local(got.CreatedAt)), false, nil
+		})
+	}
+	if first != nil {
+		return quiet{first}
+	}
+	return nil
+}
+
+// find writes a finding as it is made.
+func (a *app) find(f finding) {
+	if a.json {
+		a.object(a.out, f)
+		return
+	}
+	mark := a.paint(green, "ok  ")
+	switch {
+	case !f.OK:
+		mark = a.paint(red, "FAIL")
+	case f.Warning:
+		mark = a.paint(yellow, "note")
+	}
+	fmt.Fprintf(a.out, "%s  %-9s  %s\n", mark, f.Check, inertLine(f.Detail))
+	if f.Advice != "" {
+		fmt.Fprintf(a.out, "                 %s\n", inertLine(f.Advice))
+	}
+}
+
+// quiet is an error that was told already.
+type quiet struct{ error }
+
+func (q quiet) Unwrap() error { return q.error }
+
+func transportOf(base string) (string, bool, error) {
+	u, err := url.Parse(base)
+	switch {
+	case err != nil:
+		return "", false, usage{err}
+	case u.Scheme == "https":
+		return "encrypted", false, nil
+	case u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback():
+		return "plain HTTP on this machine", false, nil
+	}
+	return "plain HTTP to another machine: whoever is on the way reads the token; use https", true, nil
+}
+
+func clockOf(skew time.Duration) (string, bool, error) {
+	// The Date header has whole seconds.
+	if skew = skew.Truncate(time.Second); skew.Abs() <= maxSkew {
+		return "agrees with the server's", false, nil
+	}
+	return fmt.Sprintf("differs from the server's by %v; set the clock of the one that is wrong", skew.Abs()), true, nil
+}
+
+func tokenOf(ctx context.Context, c *client.Client, conf env.ClientConfig) (string, bool, error) {
+	if conf.Token == "" {
+		return "", false, usagef("AGENT_CHAT_TOKEN is not set; agent-chat dev says where its token is")
+	}
+	got, err := c.WhoAmI(ctx)
+	switch {
+	case err != nil:
+		return "", false, err
+	case got.Agent == nil:
+		return "the API token", false, nil
+	case conf.Agent != "" && conf.Agent != *got.Agent:
+		return fmt.Sprintf("a key of %s, but AGENT_CHAT_AGENT is %s", *got.Agent, conf.Agent), true, nil
+	}
+	return "a key of " + string(*got.Agent), false, nil
+}
+
+func limitsOf(ctx context.Context, c *client.Client) (string, bool, error) {
+	l, err := c.Limits(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	kept := "for ever"
+	if l.InboxRetentionDays > 0 {
+		kept = fmt.Sprintf("%d days", l.InboxRetentionDays)
+	}
+	detail := fmt.Sprintf("text %d KiB, data %d KiB, %d messages a page; inboxes keep %s", l.TextBytes>>10, l.DataBytes>>10, l.PageItems, kept)
+	if l.TextBytes != api.MaxTextBytes || l.DataBytes != api.MaxDataBytes {
+		return detail + "; other than this version's", true, nil
+	}
+	return detail, false, nil
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+
+	"agentchat/shared/api"
+	"agentchat/shared/client"
+)
+
+// The exit statuses, as the help of agent-chat explains them.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitRefused     = 3
+	exitUnavailable = 4
+	exitInterrupted = 130
+)
+
+// A usage error is one of the command line or the configuration.
+type usage struct{ error }
+
+func usagef(format string, args ...any) error { return usage{fmt.Errorf(format, args...)} }
+
+func (u usage) Unwrap() error { return u.error }
+
+func exitStatus(err error) int {
+	if _, ok := errors.AsType[usage](err); ok {
+		return exitUsage
+	}
+	if e, ok := errors.AsType[*client.Error](err); ok {
+		if e.Permanent() {
+			return exitRefused
+		}
+		return exitUnavailable
+	}
+	if _, ok := errors.AsType[*client.ConnError](err); ok {
+		return exitUnavailable
+	}
+	return exitFailed
+}
+
+// report writes err for a person, or with --json as an object, and says what to do.
+func (a *app) report(err error) {
+	if _, told := errors.AsType[quiet](err); told {
+		return
+	}
+	if !a.json {
+		a.note("%s", "agent-chat: "+a.describe(err))
+		if hint := advice(err); hint != "" {
+			a.note("  %s", hint)
+		}
+		return
+	}
+	e, ok := errors.AsType[*client.Error](err)
+	if ok && e.Problem.Code != "" {
+		a.object(a.errOut, map[string]any{"error": e.Problem, "advice": advice(err)})
+		return
+	}
+	p := map[string]any{"detail": a.describe(err)}
+	if ok {
+		p["status"] = e.Status
+	}
+	if errors.Is(err, client.ErrUnknown) {
+		p["outcome"] = "unknown"
+	}
+	a.object(a.errOut, map[string]any{"error": p, "advice": advice(err)})
+}
+
+// describe returns err as a sentence; what the server said, without our own wrapping.
+func (a *app) describe(err error) string {
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok || e.Problem.Detail == "" {
+		return err.Error()
+	}
+	s := e.Problem.Detail
+	for _, where := range []string{e.Problem.Field, e.Problem.Parameter} {
+		if where != "" {
+			s += " (" + where + ")"
+		}
+	}
+	return fmt.Sprintf("%s [%d %s, request %s]", s, e.Status, e.Problem.Code, e.Problem.RequestID)
+}
+
+// advice says what to do about err, if there is something to do.
+func advice(err error) string {
+	if s, ok := errors.AsType[*unsent](err); ok {
+		return "It may have been stored. Repeat the same command with --id " + string(s.id) + ": it is stored once."
+	}
+	if e, ok := errors.AsType[*client.ConnError](err); ok {
+		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+			return "The server's certificate is not trusted here; SSL_CERT_FILE names a file of authorities to trust."
+		}
+		if !e.Sent {
+			return "Does the server run, and is AGENT_CHAT_URL right? agent-chat doctor looks."
+		}
+		return ""
+	}
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		return ""
+	}
+	p := e.Problem
+	switch {
+	case e.Status == 401:
+		return "AGENT_CHAT_TOKEN is not one that this server knows; agent-chat doctor looks."
+	case e.Status == 403:
+		return "The credential in AGENT_CHAT_TOKEN may not do this; agent-chat whoami says what it is."
+	case p.Code == api.AgentNotRegistered || p.Code == api.RecipientNotFound:
+		return "agent-chat register AGENT registers it; agent-chat agents lists who is."
+	case p.First != nil:
+		return fmt.Sprintf("The first position that can be read is %d: --cursor %d", *p.First, *p.First)
+	case p.Tail != nil:
+		return fmt.Sprintf("The inbox ends at %d: --cursor %d", *p.Tail, *p.Tail)
+	case p.Code == api.AmbiguousMessageID:
+		names := make([]string, len(p.Senders))
+		for i, s := range p.Senders {
+			names[i] = string(s)
+		}
+		return "Sent by " + strings.Join(names, ", ") + "."
+	case p.Code == "" && e.Status/100 != 5:
+		return "That was no answer of agent-chat; is AGENT_CHAT_URL right?"
+	}
+	return ""
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/term"
+
+	"agentchat/shared/strictjson"
+)
+
+// object writes v as one line of JSON.
+func (a *app) object(w io.Writer, v any) {
+	b, err := strictjson.Append(nil, v)
+	if err != nil {
+		panic("agent-chat: a value that JSON can't hold: " + err.Error())
+	}
+	_, _ = w.Write(append(inertJSON(b), '\n'))
+}
+
+// say writes one line for people, with what it says made inert.
+func (a *app) say(format string, args ...any) {
+	fmt.Fprintln(a.out, inert(fmt.Sprintf(format, args...)))
+}
+
+// note writes one line for people to standard error.
+func (a *app) note(format string, args ...any) {
+	fmt.Fprintln(a.errOut, inert(fmt.Sprintf(format, args...)))
+}
+
+// table writes rows in columns, the first of them as a heading.
+func (a *app) table(rows [][]string) {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = inertLine(cell)
+		}
+		fmt.Fprintln(w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+	}
+	_ = w.Flush()
+}
+
+// A style is a terminal's escape sequence for a kind of text.
+type style string
+
+const (
+	dim    style = "\x1b[2m"
+	bold   style = "\x1b[1m"
+	green  style = "\x1b[32m"
+	red    style = "\x1b[31m"
+	yellow style = "\x1b[33m"
+	reset        = "\x1b[0m"
+)
+
+// paint returns s in a style if standard output is a terminal that wants it. What
+// it is given must be inert already.
+func (a *app) paint(st style, s string) string {
+	if st == "" || !a.colours() {
+		return s
+	}
+	return string(st) + s + reset
+}
+
+func (a *app) colours() bool {
+	return isTerminal(a.out) && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
+}
+
+func isTerminal(s any) bool {
+	f, ok := s.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a file descriptor is small
+}

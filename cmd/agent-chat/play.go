@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"agentchat/shared/api"
+	"agentchat/shared/client"
+	"agentchat/shared/env"
+	"agentchat/shared/ident"
+)
+
+// A play is the demo's story: alice writes, bob follows and is cut off.
+type play struct {
+	*app
+	alice *client.Client
+	bob   *client.Client
+	wire  *cuttable // bob's
+	lines []string
+	seen  int
+}
+
+// play lets alice send and bob follow, cuts bob off in between, and fails unless
+// he has got everything once and in order.
+func (a *app) play(ctx context.Context, conf env.ClientConfig) error {
+	p := &play{app: a, wire: &cuttable{}, lines: []string{
+		"Hi Bob. Can you look at result 7?",
+		"It is the one with the odd peak at 3 Hz.",
+		"I have marked the place in the notebook.",
+		"No hurry, it will still be here tomorrow.",
+	}}
+	var err error
+	if p.alice, err = a.dial(conf, client.Options{}); err != nil {
+		return err
+	}
+	defer p.alice.Close()
+	if p.bob, err = a.dial(conf, client.Options{HTTP: &http.Client{Transport: p.wire.transport()}}); err != nil {
+		return err
+	}
+	defer p.wire.cut()
+
+	p.scene("Two agents register.")
+	for _, id := range []ident.Agent{"alice", "bob"} {
+		if _, err := p.alice.Register(ctx, api.RegisterRequest{Agent: id}); err != nil {
+			return err
+		}
+		p.event("", "%s is registered", id)
+	}
+	p.scene("Bob follows his inbox; Alice sends. A message is durable when her call returns.")
+	if err := p.send(ctx, 0); err != nil {
+		return err
+	}
+	for d, err := range p.bob.Follow(ctx, api.InboxRequest{Agent: "bob"}, p.connection) {
+		if err == nil {
+			err = p.received(ctx, d)
+		}
+		if err != nil {
+			return err
+		}
+		if p.seen == len(p.lines) {
+			p.scene("Everything came once and in order, though the connection broke in between.")
+			return nil
+		}
+	}
+	return errors.New("bob's stream ended early")
+}
+
+// received checks what bob got, and goes on with the story: after the second
+// message he is cut off, and the rest is sent while he is away.
+func (p *play) received(ctx context.Context, d api.Delivery) error {
+	var e envelope
+	if err := json.Unmarshal(d.Envelope, &e); err != nil || e.Message == nil || e.Message.Text == nil || *e.Message.Text != p.lines[p.seen] {
+		return fmt.Errorf("bob got %s at %d; want %q", d.Envelope, d.SeqNum, p.lines[p.seen])
+	}
+	if p.json {
+		p.object(p.out, d)
+	} else {
+		p.delivery(d)
+	}
+	p.seen++
+	if p.seen < 2 {
+		return p.send(ctx, p.seen)
+	}
+	if p.seen > 2 {
+		return nil
+	}
+	p.scene("Bob's connection is cut. Alice goes on; she notices nothing.")
+	p.wire.cut()
+	for i := p.seen; i < len(p.lines); i++ {
+		if err := p.send(ctx, i); err != nil {
+			return err
+		}
+		p.event("", "alice sent: %s", p.lines[i])
+	}
+	return nil
+}
+
+func (p *play) send(ctx context.Context, i int) error {
+	_, err := p.alice.Send(ctx, api.SendRequest{Agent: "alice", To: "bob", ConversationID: "result-7", Text: &p.lines[i]})
+	return err
+}
+
+// connection tells what becomes of bob's connection.
+func (p *play) connection(s client.State) {
+	var from uint64
+	if s.Cursor != nil {
+		from = *s.Cursor
+	}
+	switch {
+	case !s.Connected:
+		p.event(yellow, "bob lost his connection; he tries again in %v, from position %d", s.Pause.Round(100*time.Millisecond), from)
+	case p.seen > 0:
+		p.event(green, "bob is connected again, from position %d", from)
+	}
+}
+
+func (p *play) scene(s string) {
+	if p.json {
+		p.object(p.out, map[string]string{"scene": s})
+		return
+	}
+	fmt.Fprintln(p.out, "\n"+p.paint(bold, s))
+}
+
+func (p *play) event(st style, format string, args ...any) {
+	s := fmt.Sprintf(format, args...)
+	if p.json {
+		p.object(p.out, map[string]string{"event": s})
+		return
+	}
+	fmt.Fprintln(p.out, "    "+p.paint(st, inert(s)))
+}
+
+// A cuttable is a network whose connections can be cut, all at once.
+type cuttable struct {
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func (c *cuttable) transport() *http.Transport {
+	var d net.Dialer
+	return &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := d.DialContext(ctx, network, addr)
+		if err == nil {
+			c.mu.Lock()
+			c.conns = append(c.conns, conn)
+			c.mu.Unlock()
+		}
+		return conn, err
+	}}
+}
+
+func (c *cuttable) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.conns {
+		_ = conn.Close() // that is what a cut is
+	}
+	c.conns = nil
+}

@@ -38,7 +38,7 @@ func (e *Engine) openDB(o Options) error {
 		if po.FS == nil { // nothing outlives the engine: no log, no syncs
 			po.FS, po.DisableWAL, e.sync = vfs.NewMem(), true, pebble.NoSync
 			po.MemTableSize = 4 << 20
-			po.CacheSize = 1 << 20
+			po.CacheSize = 8 << 20
 		}
 	}
 	if po.FS == nil {

@@ -159,8 +159,8 @@ type registry struct {
 	most    int // so many streams may be in memory before the next eviction
 }
 
-// maxStates is how many streams are kept in memory.
-const maxStates = 1 << 16
+// defaultHot is Options.Hot if nobody said.
+const defaultHot = 1 << 16
 
 func (e *Engine) basin(name string) (*basinMeta, error) {
 	e.reg.mu.Lock()
@@ -235,5 +235,5 @@ func (e *Engine) evict() {
 		}
 		st.mu.Unlock()
 	}
-	e.reg.most = max(maxStates, len(e.reg.streams)*5/4) // a round is not free
+	e.reg.most = max(e.hot, len(e.reg.streams)*5/4) // a round is not free
 }

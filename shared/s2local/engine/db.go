@@ -24,7 +24,7 @@ func (e *Engine) openDB(o Options) error {
 		FS:                    o.FS,
 		Logger:                pebbleLog{e},
 		FormatMajorVersion:    pebble.FormatNewest,
-		MemTableSize:          64 << 20,
+		MemTableSize:          32 << 20,
 		CacheSize:             16 << 20,
 		BytesPerSync:          1 << 20,
 		L0CompactionThreshold: 4,

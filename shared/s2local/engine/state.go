@@ -112,6 +112,7 @@ func (h *head) dueNext(c StreamConfig) int64 {
 // durable follows when the commit is, and readers see nothing else.
 type state struct {
 	key streamKey
+	id  uint64 // of the life; a later one is another state
 
 	// The committer's own.
 	staged    head
@@ -138,8 +139,6 @@ type chunk struct {
 	entries []stream.Entry
 	size    int
 }
-
-func (st *state) id() uint64 { return st.life.ID }
 
 // touch wakes who waits for a change. st.mu is held.
 func (st *state) touch() {
@@ -198,7 +197,7 @@ func (e *Engine) lookup(k streamKey) (*state, error) {
 	if err != nil {
 		return nil, fmt.Errorf("head of %q: %w", k.name, err)
 	}
-	st := &state{key: k, life: l, now: l, staged: h, durable: h, used: true}
+	st := &state{key: k, id: l.ID, life: l, now: l, staged: h, durable: h, used: true}
 	e.reg.streams[k] = st
 	return st, nil
 }

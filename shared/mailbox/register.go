@@ -34,11 +34,7 @@ func (m *Mailbox) Register(ctx context.Context, id ident.Agent, p api.Profile) (
 // registration that it was making is none any more.
 func (m *Mailbox) register(ctx context.Context, id ident.Agent, p api.Profile) (*api.RegisterResponse, error) {
 	now, created := m.now(), false
-	begin := agent.Register(p, ident.NewGeneration(m.o.Rand), now)
-	s, err := m.change(ctx, id, func(s *agent.State) ([]stream.Record, error) {
-		created = s.Phase != agent.Registered
-		return begin(s)
-	})
+	s, err := m.change(ctx, id, agent.Register(p, ident.NewGeneration(m.o.Rand), now))
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +44,13 @@ func (m *Mailbox) register(ctx context.Context, id ident.Agent, p api.Profile) (
 		if err != nil {
 			return nil, err
 		}
-		if s, err = m.change(ctx, id, agent.Opened(g, first, epoch, now)); err != nil {
+		opened := agent.Opened(g, first, epoch, now)
+		s, err = m.change(ctx, id, func(s *agent.State) ([]stream.Record, error) {
+			records, err := opened(s)
+			created = len(records) > 0 // of several that register it at the same time, one has opened it
+			return records, err
+		})
+		if err != nil {
 			if api.AsError(err).Code == api.Busy { // leave no inbox open that is nobody's
 				_, _ = m.closeInbox(ctx, id, g) // if that fails: nobody may send to it either
 			}

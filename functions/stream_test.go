@@ -168,6 +168,39 @@ func TestFollowFault(t *testing.T) {
 	})
 }
 
+// A process that is about to end sends its readers away, with a time to come
+// back and not for ever; it takes no new ones, and finishes what it is asked.
+func TestDraining(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		c := w.serve()
+		w.register("alice", "bob")
+		lines := follow(t.Context(), t, c, "http://pipes/v1/agents/bob/inbox")
+		w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"bob","text":"one"}`)
+		synctest.Wait()
+		close(w.drain)
+		var all []string
+		for l := range lines {
+			all = append(all, l.text)
+		}
+		n := len(all)
+		if n < 3 || !strings.HasPrefix(all[n-2], "retry: ") || !strings.HasPrefix(all[n-1], ":") || !slices.Contains(all, "id: 1") {
+			t.Errorf("stream: %q; want the event, a retry and a comment", all)
+		}
+		for l := range follow(t.Context(), t, c, "http://pipes/v1/agents/bob/inbox?cursor=0") {
+			if strings.HasPrefix(l.text, "id:") {
+				t.Errorf("a new stream began: %q", l.text)
+			}
+		}
+		if r := w.do(http.MethodGet, "/readyz", ""); r.Code != http.StatusServiceUnavailable {
+			t.Errorf("ready = %d %s; want 503", r.Code, r.Body)
+		}
+		if r := w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"bob","text":"two"}`); r.Code != http.StatusCreated {
+			t.Errorf("send = %d %s; want 201", r.Code, r.Body)
+		}
+	})
+}
+
 // followIDs yields the ids of a stream until it ends or ctx does.
 func followIDs(ctx context.Context, t *testing.T, url, lastID string, yield func(id string) bool) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

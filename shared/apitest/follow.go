@@ -75,7 +75,7 @@ func (s *script) open(ts *testscript.TestScript, target, lastID string) *stream 
 	if lastID != "" {
 		s.defaultHeader("Last-Event-Id", lastID)
 	}
-	r := s.prepare(ts, ctx, []string{http.MethodGet, target})
+	r := s.prepare(ctx, ts, []string{http.MethodGet, target})
 	late := time.AfterFunc(patience, cancel)
 	started := time.Now()
 	resp, err := s.client.Do(r)
@@ -87,7 +87,7 @@ func (s *script) open(ts *testscript.TestScript, target, lastID string) *stream 
 	s.last = head
 	if got, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); got != "text/event-stream" {
 		defer cancel()
-		defer resp.Body.Close() //nolint:errcheck // it is read to its end
+		defer resp.Body.Close()
 		if head.body, err = io.ReadAll(resp.Body); err == nil {
 			err = s.conforms(r, head)
 		}
@@ -117,7 +117,7 @@ func (s *script) defaultHeader(name, value string) {
 // a clean end.
 func (st *stream) read(ctx context.Context, body io.ReadCloser) {
 	defer close(st.items)
-	defer body.Close() //nolint:errcheck // its end was seen
+	defer body.Close()
 	for it := range items(body) {
 		select {
 		case st.items <- it:

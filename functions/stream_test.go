@@ -140,6 +140,48 @@ func TestIdleFollow(t *testing.T) {
 	})
 }
 
+// A wait ends when it is over, whatever else goes on in the house, and as soon
+// as there is something.
+func TestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.register("alice", "bob", "carol")
+		stop := make(chan struct{})
+		var senders sync.WaitGroup
+		senders.Go(func() {
+			tick := time.NewTicker(900 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				select {
+				case <-tick.C:
+					w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"carol","text":"not yours"}`)
+					w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"bob","text":"not asked for"}`)
+				case <-stop:
+					return
+				}
+			}
+		})
+		for _, wait := range []int{1, 5, 20} {
+			begun := time.Now()
+			r := w.do(http.MethodGet, fmt.Sprintf("/v1/agents/bob/inbox?from=carol&wait=%d", wait), "")
+			if page := decode[api.InboxPage](t, r); r.Code != http.StatusOK || page.Deliveries == nil || len(page.Deliveries) != 0 {
+				t.Errorf("wait of %d s = %d %s; want an empty page", wait, r.Code, r.Body)
+			}
+			if took, want := time.Since(begun), time.Duration(wait)*time.Second; took < want || took > want+time.Second {
+				t.Errorf("wait of %d s took %v", wait, took)
+			}
+		}
+		begun := time.Now()
+		tail := decode[api.InboxPage](t, w.do(http.MethodGet, "/v1/agents/bob/inbox?limit=1", "")).Tail
+		r := w.do(http.MethodGet, fmt.Sprintf("/v1/agents/bob/inbox?wait=20&cursor=%d", tail), "")
+		if page := decode[api.InboxPage](t, r); len(page.Deliveries) == 0 || time.Since(begun) > time.Second {
+			t.Errorf("wait for the next = %d %s after %v; want it at once", r.Code, r.Body, time.Since(begun))
+		}
+		close(stop)
+		senders.Wait()
+	})
+}
+
 // A store that fails under a stream ends it with an event that says why and has
 // no id, so that the reader goes on behind what it saw.
 func TestFollowFault(t *testing.T) {

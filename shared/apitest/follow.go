@@ -156,6 +156,7 @@ func (st *stream) nextEvent(ts *testscript.TestScript) item {
 func event(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, "event NAME [ID]", neg || len(args) < 1 || len(args) > 2)
 	st := following(ts, args[0])
+	begun := time.Now()
 	it := st.nextEvent(ts)
 	if it.kind != envelopes {
 		ts.Fatalf("%s: %s; want an envelope", st.target, it)
@@ -164,7 +165,7 @@ func event(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s: id = %s; want %s\n%s", st.target, it.id, args[1], it.data)
 	}
 	st.lastID = it.id
-	of(ts).last = &answer{request: "event of " + st.target, status: st.head.status, header: st.head.header, body: it.data}
+	of(ts).last = &answer{request: "event of " + st.target, status: st.head.status, header: st.head.header, body: it.data, took: time.Since(begun)}
 	ts.Check(of(ts).leak("the event", string(it.data)))
 }
 

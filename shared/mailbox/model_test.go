@@ -35,13 +35,14 @@ type history struct {
 
 func (h *history) send(by string, m *mailbox.Mailbox, d mailbox.Draft) error {
 	r, err := m.Send(context.Background(), d)
-	h.sent = append(h.sent, sent{by, d.ID, r, err})
+	id := d.ID
+	if err == nil && id == "" {
+		id = idOf(r.Envelope)
+	}
+	h.w.Sync(func() { h.sent = append(h.sent, sent{by, id, r, err}) })
 	if err != nil {
 		h.w.Note("%s: %v", by, err)
 		return err
-	}
-	if d.ID == "" {
-		h.sent[len(h.sent)-1].id = idOf(r.Envelope)
 	}
 	h.w.Note("%s: stored at %d, replayed %v", by, r.SeqNum, r.Replayed)
 	return nil
@@ -178,7 +179,7 @@ func plainModel(through wrap, repeated *int) func(*testing.T, *interleave.World)
 				if !ok || e.Code != api.OutcomeUnknown {
 					return
 				}
-				*repeated++
+				w.Sync(func() { *repeated++ })
 				for _, again := range []string{"again 1", "again 2"} {
 					w.Go(again, func(s stream.Store) func() {
 						m := onStore(through(s))
@@ -207,14 +208,20 @@ func bounds(daily, further interleave.Options) interleave.Options {
 	if *deep {
 		return further
 	}
+	if testing.Short() { // the race detector needs no more
+		daily.Runs = 100
+	}
 	return daily
 }
 
 // sampled returns the bounds of what is drawn at random.
 func sampled(runs int) interleave.Options {
 	o := interleave.Options{Faults: 5, Switches: 20, Sample: 1, Runs: runs, Hits: patient}
-	if *deep {
+	switch {
+	case *deep:
 		o.Runs *= 100
+	case testing.Short():
+		o.Runs = 50
 	}
 	return o
 }

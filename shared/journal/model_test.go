@@ -82,7 +82,7 @@ func model(decide func(string) func(names) ([]stream.Record, error), through fun
 			case err == nil && states[p][len(states[p])-1] != p:
 				return fmt.Errorf("%s was given the state %v, which is not the one after its record", p, states[p])
 			case err != nil && code != api.OutcomeUnknown && n != 0:
-				return fmt.Errorf("%s was told %v and stands", p, err)
+				return fmt.Errorf("%s was refused and stands: %w", p, err)
 			case code == api.Internal || code == api.StateLost:
 				return err
 			}

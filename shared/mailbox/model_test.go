@@ -111,7 +111,7 @@ func (h *history) check() error {
 			case api.Unavailable: // this call wrote nothing; another may have
 			case api.RecipientNotFound:
 				if len(stands) > 0 {
-					return fmt.Errorf("%s was refused (%v), and %s stands at %d", s.by, s.err, s.id, stands[0])
+					return fmt.Errorf("%s was refused, and %s stands at %d: %w", s.by, s.id, stands[0], s.err)
 				}
 			default:
 				return s.err
@@ -251,7 +251,7 @@ func TestSendModelSampled(t *testing.T) {
 func TestPlainModel(t *testing.T) {
 	repeated := 0
 	hits := func(c faultstream.Call) []faultstream.Fault {
-		if c.Name != stream.Inbox("bob") || c.Op != faultstream.Append || string(*c.Batch.Token) == "?" {
+		if c.Name != stream.Inbox("bob") || c.Op != faultstream.Append || *c.Batch.Token == "?" {
 			return nil
 		}
 		if c.Batch.Records[0].Command() == stream.FenceCommand {

@@ -114,7 +114,7 @@ func (w *World) settle() {
 		if !asleep {
 			return
 		}
-		time.Sleep(nap)
+		<-time.After(nap)
 	}
 }
 
@@ -179,7 +179,7 @@ func (w *World) calls(i int) (ms []move) {
 // tick lets time pass until something moves.
 func (w *World) tick() {
 	for range 100 {
-		time.Sleep(500 * time.Millisecond)
+		<-time.After(500 * time.Millisecond)
 		synctest.Wait()
 		moved := false
 		w.Sync(func() {

@@ -50,7 +50,7 @@ error, one JSON object a request.`,
 		Example: `  agent-chat dev
   agent-chat dev --memory --listen 127.0.0.1:9090
   agent-chat dev --s2-listen 127.0.0.1:8081`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.dev(cmd.Context(), f, cmd.Flags().Changed("data"))
 		},

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"agentchat/shared/stream"
 )
 
 // CreateBasin makes a basin. If there is one: Noop if it was made by a create
@@ -136,7 +138,7 @@ func (e *Engine) ListBasins(ctx context.Context, prefix, after string, limit int
 // changeBasin runs do in the committer in a group of its own, so that what is
 // staged of basins is always what is durable.
 func (e *Engine) changeBasin(ctx context.Context, name string, c BasinConfig, do func(*group, *basinMeta) error) error {
-	if err := CheckBasinName(name); err != nil {
+	if err := stream.CheckBasinName(name); err != nil {
 		return err
 	}
 	if err := c.validate(); err != nil {

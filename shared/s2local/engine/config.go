@@ -99,23 +99,6 @@ func (c BasinConfig) equal(d BasinConfig) bool {
 		c.CreateOnAppend == d.CreateOnAppend && c.CreateOnRead == d.CreateOnRead
 }
 
-// CheckBasinName returns an error in the tree of ErrInvalid unless name is 8 to
-// 48 of a-z, 0-9 and hyphens, with none at either end.
-func CheckBasinName(name string) error {
-	if len(name) < 8 || len(name) > 48 {
-		return invalid("a basin name of %d bytes, not 8 to 48", len(name))
-	}
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
-		case c == '-' && i > 0 && i < len(name)-1:
-		default:
-			return invalid("basin name %q", name)
-		}
-	}
-	return nil
-}
-
 // CheckStreamName returns an error in the tree of ErrInvalid unless name is 1 to
 // 512 bytes of UTF-8 and neither "." nor "..".
 func CheckStreamName(name string) error {

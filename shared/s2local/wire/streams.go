@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"agentchat/shared/s2local/engine"
+	"agentchat/shared/stream"
 )
 
 type streamInfo struct {
@@ -24,7 +25,7 @@ func basinOf(r *http.Request) (string, error) {
 	if basin == "" {
 		return "", faultf(badHeader, "the header s2-basin is missing")
 	}
-	if err := engine.CheckBasinName(basin); err != nil {
+	if err := stream.CheckBasinName(basin); err != nil {
 		return "", faultf(badHeader, "the header s2-basin: %v", err)
 	}
 	return basin, nil

@@ -96,7 +96,7 @@ func (e *Engine) DeleteBasin(ctx context.Context, name string) error {
 // BasinConfig returns the configuration of a basin.
 func (e *Engine) BasinConfig(ctx context.Context, name string) (BasinConfig, error) {
 	if err := ctx.Err(); err != nil {
-		return BasinConfig{}, ctx.Err()
+		return BasinConfig{}, err
 	}
 	if err := e.err(); err != nil {
 		return BasinConfig{}, err
@@ -112,7 +112,7 @@ func (e *Engine) BasinConfig(ctx context.Context, name string) (BasinConfig, err
 // and come bytewise after the given one, and whether there are more.
 func (e *Engine) ListBasins(ctx context.Context, prefix, after string, limit int) ([]Info, bool, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, false, ctx.Err()
+		return nil, false, err
 	}
 	if err := e.err(); err != nil {
 		return nil, false, err

@@ -31,8 +31,8 @@ const (
 	Arrival       = "arrival"
 )
 
-// DefaultRetention is how long records are kept if nobody said.
-const DefaultRetention = 7 * 24 * time.Hour
+// defaultRetention is how long S2 keeps records if nobody said.
+const defaultRetention = 7 * 24 * time.Hour
 
 // or returns c with its unset members taken from d.
 func (c StreamConfig) or(d StreamConfig) StreamConfig {
@@ -56,7 +56,7 @@ func first[T any](a, b *T) *T {
 func (c StreamConfig) resolve(b BasinConfig) StreamConfig {
 	return c.or(b.Default).or(StreamConfig{
 		StorageClass:     new("express"),
-		RetentionAge:     new(DefaultRetention),
+		RetentionAge:     new(defaultRetention),
 		TimestampMode:    new(ClientPrefer),
 		Uncapped:         new(false),
 		DeleteOnEmptyAge: new(time.Duration(0)),

@@ -11,12 +11,12 @@ import (
 type streamInfo struct {
 	Name      string     `json:"name"`
 	CreatedAt time.Time  `json:"created_at"`
-	DeletedAt *time.Time `json:"deleted_at"`
+	DeletedAt *time.Time `json:"deleted_at"` // always null, as the store deletes at once
 	Cipher    *string    `json:"cipher"`
 }
 
 func streamInfoOf(i engine.Info) streamInfo {
-	return streamInfo{Name: i.Name, CreatedAt: i.CreatedAt, DeletedAt: i.DeletedAt, Cipher: i.Cipher}
+	return streamInfo{Name: i.Name, CreatedAt: i.CreatedAt, Cipher: i.Cipher}
 }
 
 // basinOf returns the basin of a call about streams.

@@ -15,10 +15,8 @@ import (
 	"agentchat/shared/stream"
 )
 
-const (
-	atOnce    = 64              // registrations read at the same time for one page
-	freshness = 5 * time.Second // how old a listed registration may be
-)
+// atOnce is how many registrations are read at the same time for one page.
+const atOnce = 64
 
 // Registrations returns the fold of an agent's registration, at most maxAge
 // old. *mailbox.Mailbox is one.
@@ -131,7 +129,7 @@ func (d *Directory) states(ctx context.Context, ids []ident.Agent) ([]agent.Stat
 	g.SetLimit(atOnce)
 	for i, id := range ids {
 		g.Go(func() (err error) {
-			states[i], err = d.regs.Registration(ctx, id, freshness)
+			states[i], err = d.regs.Registration(ctx, id, agent.MaxAge)
 			return err
 		})
 	}

@@ -57,8 +57,8 @@ func (m *Mailbox) Send(ctx context.Context, d Draft) (*api.SendResponse, error) 
 	return c.send(ctx, recipient)
 }
 
-// sendOnce sends a letter whose id nobody else can have: algorithm (b). One
-// append, unless its outcome is unknown.
+// sendOnce sends a letter whose id nobody else can have: one append, unless its
+// outcome is unknown (docs/ARCHITECTURE.md, Exact writes).
 func (m *Mailbox) sendOnce(ctx context.Context, l *letter, to *agent.State) (*api.SendResponse, error) {
 	epoch, from, err := m.begin(ctx, l, to)
 	if err != nil {

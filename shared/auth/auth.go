@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"agentchat/shared/agent"
 	"agentchat/shared/api"
@@ -19,15 +20,14 @@ import (
 type Options struct {
 	APITokens   []string // at least one
 	AdminTokens []string // none: no request is ever an admin's
-	// Registration returns the state of an agent, at most agent.MaxAge old: so
-	// long a revoked key may live.
-	Registration func(ctx context.Context, id ident.Agent) (agent.State, error)
+	// Registration returns the state of an agent, at most maxAge old.
+	Registration func(ctx context.Context, id ident.Agent, maxAge time.Duration) (agent.State, error)
 }
 
 // An Auth authenticates. Its methods may be called concurrently.
 type Auth struct {
 	api, admin   []digest
-	registration func(context.Context, ident.Agent) (agent.State, error)
+	registration func(context.Context, ident.Agent, time.Duration) (agent.State, error)
 }
 
 // A digest is what is compared in place of a secret: it has the same length for
@@ -111,30 +111,40 @@ func bearer(h http.Header) (string, error) {
 
 // agent authenticates an agent key. All its refusals are alike, so that nobody
 // learns from them which agents and keys there are.
+//
+// A state that is a little old is believed where it opens, so long a revoked key
+// may live; but not where it refuses, as the key may have been minted since, and
+// who is refused once does not ask again.
 func (a *Auth) agent(ctx context.Context, token string, d digest) (Caller, error) {
 	owner, id, ok := parseKey(token)
 	if !ok {
 		return Caller{}, unknown()
 	}
-	st, err := a.registration(ctx, owner)
-	if e, ok := errors.AsType[*api.Error](err); ok && e.Code.Trait().Status >= http.StatusInternalServerError {
-		return Caller{}, e
-	} else if ok {
-		return Caller{}, unknown()
-	}
-	if err != nil {
-		return Caller{}, api.Errorf(api.Unavailable, "the credential can't be checked, because the store does not answer").Because(err)
-	}
-	found := 0
-	if st.Phase == agent.Registered {
-		for _, k := range st.Keys {
-			found |= subtle.ConstantTimeCompare(d[:], k.Hash[:]) // of the whole key, its id too
+	for _, maxAge := range []time.Duration{agent.MaxAge, 0} {
+		st, err := a.registration(ctx, owner, maxAge)
+		if e, ok := errors.AsType[*api.Error](err); ok && e.Code.Trait().Status >= http.StatusInternalServerError {
+			return Caller{}, e
+		} else if ok {
+			continue
+		}
+		if err != nil {
+			return Caller{}, api.Errorf(api.Unavailable, "the credential can't be checked, because the store does not answer").Because(err)
+		}
+		if st.Phase == agent.Registered && holds(st.Keys, d) {
+			return Caller{Kind: Agent, Agent: owner, Key: id}, nil
 		}
 	}
-	if found == 0 {
-		return Caller{}, unknown()
+	return Caller{}, unknown()
+}
+
+// holds reports whether d is of one of the keys, comparing with each: of the
+// whole key, its id too.
+func holds(keys []agent.Key, d digest) bool {
+	found := 0
+	for i := range keys {
+		found |= subtle.ConstantTimeCompare(d[:], keys[i].Hash[:])
 	}
-	return Caller{Kind: Agent, Agent: owner, Key: id}, nil
+	return found == 1
 }
 
 func unknown() error { return api.Errorf(api.UnknownCredential, "this credential opens nothing here") }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"agentchat/shared/agent"
 	"agentchat/shared/api"
@@ -36,7 +37,7 @@ var (
 
 var errAway = errors.New("the store is away")
 
-func registration(_ context.Context, id ident.Agent) (agent.State, error) {
+func registration(_ context.Context, id ident.Agent, _ time.Duration) (agent.State, error) {
 	switch id {
 	case "alice":
 		return agent.State{Phase: agent.Registered, Keys: []agent.Key{{ID: "k0", Hash: bobHash}, {ID: "k1", Hash: aliceHash}}}, nil
@@ -133,9 +134,33 @@ func TestCaller(t *testing.T) {
 	}
 }
 
+// A state that is a little old opens and does not refuse: what it does not know
+// of is looked for in the present one.
+func TestNewKeyOpensAtOnce(t *testing.T) {
+	a, err := auth.New(auth.Options{APITokens: []string{newToken}, Registration: func(_ context.Context, id ident.Agent, maxAge time.Duration) (agent.State, error) {
+		s := agent.State{Phase: agent.Registered, Keys: []agent.Key{{ID: "k1", Hash: aliceHash}}}
+		if maxAge == 0 {
+			s.Keys = []agent.Key{{ID: "k1", Hash: bobHash}} // the other was revoked meanwhile
+		}
+		return s, nil
+	}})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	minted := strings.Replace(bobKey, "bob", "alice", 1)
+	for name, row := range map[string]struct {
+		key string
+		ok  bool
+	}{"old": {aliceKey, true}, "minted since": {bobKey, true}, "of nobody": {minted, false}} {
+		if _, err := a.Caller(t.Context(), bearer(row.key)); (err == nil) != row.ok {
+			t.Errorf("%s: %v; want it to open: %t", name, err, row.ok)
+		}
+	}
+}
+
 // What is no key of ours by its shape costs no look-up.
 func TestMalformedKeysAreNotLookedUp(t *testing.T) {
-	a, err := auth.New(auth.Options{APITokens: []string{newToken}, Registration: func(_ context.Context, id ident.Agent) (agent.State, error) {
+	a, err := auth.New(auth.Options{APITokens: []string{newToken}, Registration: func(_ context.Context, id ident.Agent, _ time.Duration) (agent.State, error) {
 		t.Errorf("%q was looked up", id)
 		return agent.State{}, nil
 	}})
@@ -212,7 +237,7 @@ func TestNewKeyIsWhatCallerTakes(t *testing.T) {
 	if want := "ak_a.b_c-d~0123456789abcdef~_-4AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"; key != want || lastFour != "AAAA" {
 		t.Errorf("NewKey = %q, last four %q; want %q, AAAA", key, lastFour, want)
 	}
-	a, err := auth.New(auth.Options{APITokens: []string{newToken}, Registration: func(_ context.Context, id ident.Agent) (agent.State, error) {
+	a, err := auth.New(auth.Options{APITokens: []string{newToken}, Registration: func(_ context.Context, id ident.Agent, _ time.Duration) (agent.State, error) {
 		return agent.State{Phase: agent.Registered, Keys: []agent.Key{{ID: "0123456789abcdef", Hash: hash}}}, nil
 	}})
 	if err != nil {

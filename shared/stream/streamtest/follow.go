@@ -129,13 +129,10 @@ func handOverFromReplayToLiveIsDense(p *probe) {
 						p.Errorf("follower %d at %d: %v", n, next, err)
 						return
 					}
-					for _, e := range page.Entries {
-						if e.Seq != next || string(e.Body) != fmt.Sprint(next) {
-							p.Errorf("follower %d: position %d with %q; want %d", n, e.Seq, e.Body, next)
-							return
-						}
-						next++
+					if !p.areNumbered(next, page.Entries) {
+						return
 					}
+					next = page.Next(next)
 					if next >= stop {
 						break
 					}
@@ -230,16 +227,7 @@ func followEndsWithItsContext(p *probe) {
 	}()
 	<-opened
 	cancel()
-	timer := time.NewTimer(p.o.Patience)
-	defer timer.Stop()
-	select {
-	case err := <-done:
-		if !errors.Is(err, context.Canceled) {
-			p.Errorf("follow ended with %v; want one that wraps context.Canceled", err)
-		}
-	case <-timer.C:
-		p.Errorf("follow goes on %v after its context ended", p.o.Patience)
-	}
+	p.canceled("follow", done)
 }
 
 func breakFreesEverything(p *probe) {
@@ -320,13 +308,10 @@ func thousandFollowersSeeEveryRecord(p *probe) {
 					p.Errorf("follower %d at %d: %v", n, next, err)
 					return
 				}
-				for _, e := range page.Entries {
-					if e.Seq != next || string(e.Body) != fmt.Sprint(next) {
-						p.Errorf("follower %d: position %d with %q; want %d", n, e.Seq, e.Body, next)
-						return
-					}
-					next++
+				if !p.areNumbered(next, page.Entries) {
+					return
 				}
+				next = page.Next(next)
 				if next == total {
 					return
 				}

@@ -242,6 +242,21 @@ func (p *probe) ended() context.Context {
 	return ctx
 }
 
+// canceled checks what a method that was canceled just now ends with, and that it does.
+func (p *probe) canceled(method string, done <-chan error) {
+	p.Helper()
+	timer := time.NewTimer(p.o.Patience)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		if !errors.Is(err, context.Canceled) {
+			p.Errorf("%s ended with %v; want one that wraps context.Canceled", method, err)
+		}
+	case <-timer.C:
+		p.Errorf("%s goes on %v after its context ended", method, p.o.Patience)
+	}
+}
+
 func text(s string) stream.Record { return stream.Record{Body: []byte(s)} }
 
 // numbered returns n records whose bodies are the numbers from first on.
@@ -251,6 +266,17 @@ func numbered(first uint64, n int) []stream.Record {
 		records[i] = text(strconv.FormatUint(first+uint64(i), 10))
 	}
 	return records
+}
+
+// areNumbered checks that entries are those of numbered(first, n) at their positions.
+func (p *probe) areNumbered(first uint64, entries []stream.Entry) bool {
+	for i, e := range entries {
+		if want := first + uint64(i); e.Seq != want || string(e.Body) != strconv.FormatUint(want, 10) {
+			p.Errorf("position %d with %q; want %d", e.Seq, e.Body, want)
+			return false
+		}
+	}
+	return true
 }
 
 // sized returns a record of exactly n metered bytes.

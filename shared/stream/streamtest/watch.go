@@ -2,7 +2,6 @@ package streamtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -199,16 +198,7 @@ func watchEndsWithItsContext(p *probe) {
 	}()
 	<-through
 	cancel()
-	timer := time.NewTimer(p.o.Patience)
-	defer timer.Stop()
-	select {
-	case err := <-done:
-		if !errors.Is(err, context.Canceled) {
-			p.Errorf("watch ended with %v; want one that wraps context.Canceled", err)
-		}
-	case <-timer.C:
-		p.Errorf("watch goes on %v after its context ended", p.o.Patience)
-	}
+	p.canceled("watch", done)
 }
 
 // createMany makes n inboxes and returns their names in order.

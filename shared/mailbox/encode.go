@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"agentchat/shared/api"
 )
 
@@ -67,38 +69,9 @@ func appendMember(b []byte, name, value string) []byte {
 	return appendString(append(b, `":`...), value)
 }
 
-// appendString appends s with the escapes that JSON demands and no other (RFC
-// 8259, section 7).
 func appendString(b []byte, s string) []byte {
-	b = append(b, '"')
-	from := 0
-	for i := range len(s) {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		b = append(b, s[from:i]...)
-		from = i + 1
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\b':
-			b = append(b, `\b`...)
-		case '\f':
-			b = append(b, `\f`...)
-		case '\n':
-			b = append(b, `\n`...)
-		case '\r':
-			b = append(b, `\r`...)
-		case '\t':
-			b = append(b, `\t`...)
-		default:
-			const hex = "0123456789abcdef"
-			b = append(b, `\u00`...)
-			b = append(b, hex[c>>4], hex[c&0xf])
-		}
-	}
-	return append(append(b, s[from:]...), '"')
+	b, _ = jsontext.AppendQuote(b, s) // fails only for what is not UTF-8
+	return b
 }
 
 // envelopeSize returns about as many bytes as appendEnvelope will need.

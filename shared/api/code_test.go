@@ -18,27 +18,7 @@ import (
 // TestCodes: Codes lists every constant of type Code, each once, in the order
 // of their statuses.
 func TestCodes(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "code.go", nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var declared []api.Code
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.ValueSpec)
-		if !ok {
-			return true
-		}
-		if id, ok := spec.Type.(*ast.Ident); ok && id.Name == "Code" {
-			for _, v := range spec.Values {
-				s, err := strconv.Unquote(v.(*ast.BasicLit).Value)
-				if err != nil {
-					t.Fatal(err)
-				}
-				declared = append(declared, api.Code(s))
-			}
-		}
-		return true
-	})
+	declared := constants[api.Code](t, "code.go", "Code")
 	listed := api.Codes()
 	status := func(a, b api.Code) int { return a.Trait().Status - b.Trait().Status }
 	if !slices.IsSortedFunc(listed, status) {
@@ -52,6 +32,39 @@ func TestCodes(t *testing.T) {
 	if len(slices.Compact(slices.Clone(listed))) != len(listed) {
 		t.Error("two codes are the same word")
 	}
+}
+
+// TestKinds: Kinds lists every constant of type Kind.
+func TestKinds(t *testing.T) {
+	if diff := cmp.Diff(constants[api.Kind](t, "messages.go", "Kind"), api.Kinds()); diff != "" {
+		t.Errorf("Kinds (-constants +listed):\n%s", diff)
+	}
+}
+
+// constants returns the values of the string constants of a type that a file declares.
+func constants[T ~string](t *testing.T, name, typ string) (values []T) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if id, ok := spec.Type.(*ast.Ident); ok && id.Name == typ {
+			for _, v := range spec.Values {
+				s, err := strconv.Unquote(v.(*ast.BasicLit).Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				values = append(values, T(s))
+			}
+		}
+		return true
+	})
+	return values
 }
 
 func TestTrait(t *testing.T) {

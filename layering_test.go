@@ -29,7 +29,7 @@ var layers = []struct {
 	{"rules", []string{"shared/strictjson", "shared/valid", "shared/sse", "shared/agent"}},
 	{"state", []string{
 		"shared/s2local/engine", "shared/stream/localstream", "shared/stream/s2stream", "shared/stream/faultstream",
-		"shared/stream/streamtest", "shared/s2local/wire", "shared/journal", "shared/mailbox", "shared/directory",
+		"shared/stream/streamtest", "shared/stream/interleave", "shared/s2local/wire", "shared/journal", "shared/mailbox", "shared/directory",
 	}},
 	{"service", []string{"shared/auth", "shared/env", "shared/openapi", "shared/serve", "shared/client", "shared/apitest"}},
 	{"functions", []string{"functions/..."}},
@@ -50,17 +50,17 @@ var only = []struct {
 	{"github.com/aws/aws-cdk-go", []string{"infra"}, "infra is a module of its own"},
 	{"github.com/spf13/cobra", []string{"cmd/agent-chat"}, "flags belong to the command line"},
 	{"agentchat/shared/s2local/engine", []string{"shared/s2local/wire", "shared/stream/localstream", "cmd/agent-chat"}, "a Lambda must not link the embedded store"},
-	{"agentchat/shared/stream/localstream", []string{"cmd/agent-chat"}, "a Lambda must not link the embedded store"},
+	{"agentchat/shared/stream/localstream", []string{"cmd/agent-chat", "shared/stream/interleave"}, "a Lambda must not link the embedded store"},
 }
 
 // testOnly lists what no shipped code may import.
 var testOnly = []string{
-	"testing", "agentchat/shared/stream/streamtest", "agentchat/shared/stream/faultstream", "agentchat/shared/apitest",
+	"testing", "agentchat/shared/stream/streamtest", "agentchat/shared/stream/faultstream", "agentchat/shared/stream/interleave", "agentchat/shared/apitest",
 	"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "pgregory.net/rapid", "github.com/anishathalye/porcupine",
 }
 
 // testKits are the packages that exist for tests, and so may import what is testOnly.
-var testKits = []string{"shared/stream/streamtest", "shared/stream/faultstream", "shared/apitest"}
+var testKits = []string{"shared/stream/streamtest", "shared/stream/faultstream", "shared/stream/interleave", "shared/apitest"}
 
 const maxLines = 400 // of a file that is not a test
 

@@ -17,13 +17,13 @@ import (
 
 // A world is all families in process, on a store in memory that may fail.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	store   *faultstream.Store
 	log     *logBuffer
 	handler http.Handler
 }
 
-func newWorld(t *testing.T, choose faultstream.Chooser) *world {
+func newWorld(t testing.TB, choose faultstream.Chooser) *world {
 	t.Helper()
 	inner, closeStore := localstream.Memory()
 	t.Cleanup(closeStore)
@@ -54,6 +54,10 @@ func (w *world) as(token, method, target, body string, header http.Header) *http
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
+	return w.serveOnce(r)
+}
+
+func (w *world) serveOnce(r *http.Request) *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
 	w.handler.ServeHTTP(rec, r)
 	return rec
@@ -91,7 +95,7 @@ func (w *world) texts(agent string) []string {
 	return texts
 }
 
-func decode[T any](t *testing.T, r *httptest.ResponseRecorder) T {
+func decode[T any](t testing.TB, r *httptest.ResponseRecorder) T {
 	t.Helper()
 	var v T
 	if err := json.Unmarshal(r.Body.Bytes(), &v); err != nil {

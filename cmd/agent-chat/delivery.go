@@ -15,7 +15,6 @@ const maxShown = 2000
 
 // An envelope is what people are shown of an envelope of any kind.
 type envelope struct {
-	Kind         api.Kind       `json:"kind"`
 	From         string         `json:"from"`
 	Conversation string         `json:"conversation_id"`
 	Message      *api.Content   `json:"message"`
@@ -40,11 +39,13 @@ func (a *app) delivery(d api.Delivery) {
 			parts = append(parts, *e.Message.Text)
 		}
 		parts = append(parts, shownData("", jsontext.Value(e.Message.Data))...)
-	default:
-		parts = append(parts, string(e.Kind))
+	case len(e.Contact) > 0:
+		parts = shownData("contact ", e.Contact)
+	case len(e.Receipt) > 0:
+		parts = shownData("receipt ", e.Receipt)
+	default: // of a later version
+		parts = shownData("", jsontext.Value(d.Envelope))
 	}
-	parts = append(parts, shownData("contact ", e.Contact)...)
-	parts = append(parts, shownData("receipt ", e.Receipt)...)
 
 	from := e.From
 	if e.Conversation != "" && !strings.HasPrefix(e.Conversation, "conv_") {

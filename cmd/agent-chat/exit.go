@@ -70,8 +70,11 @@ func (a *app) report(err error) {
 	a.object(a.errOut, map[string]any{"error": p, "advice": advice(err)})
 }
 
-// describe returns err as a sentence; what the server said, without our own wrapping.
+// describe returns err as a sentence; what is of interest to a person.
 func (a *app) describe(err error) string {
+	if e, ok := errors.AsType[*client.ConnError](err); ok {
+		return strings.TrimPrefix(err.Error(), e.Op+": ")
+	}
 	e, ok := errors.AsType[*client.Error](err)
 	if !ok || e.Problem.Detail == "" {
 		return err.Error()

@@ -77,6 +77,7 @@ func (h *host) serve(ctx context.Context, l net.Listener, ready func()) error {
 		h.log.LogAttrs(ctx, slog.LevelWarn, "calls in progress were cut off", slog.Any("error", err))
 		_ = srv.Close()
 	}
+	e.Mail.Wait() // before its store is closed
 	return errors.Join(broken, closed(<-ended))
 }
 

@@ -137,10 +137,10 @@ func (a *app) connection(owner ident.Agent) func(client.State) {
 		switch {
 		case !s.Connected:
 			lost = true
-			a.note("Not connected: %s; trying again.", a.describe(s.Err))
+			a.note("%s: %s; trying again.", owner, a.describe(s.Err))
 		case lost:
 			lost = false
-			a.note("Connected again.")
+			a.note("%s: connected again.", owner)
 		case !a.json && isTerminal(a.out):
 			a.note("Following %s. Ctrl-C ends it.", owner)
 		}

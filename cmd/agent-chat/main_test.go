@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 //	start NAME COMMAND...     run in the background, into NAME.out and NAME.err
 //	await FILE REGEXP         until FILE matches, 10 s at most
 //	listening NAME            until NAME has said its URL; sets AGENT_CHAT_URL, and S2_URL if it has one
-//	ends NAME SIGNAL STATUS   send a signal (TERM, INT, KILL, none); wait for the end; KILL has status -1
+//	signal NAME SIGNAL        send a signal: TERM, INT, KILL
+//	ends NAME SIGNAL STATUS   send it, wait for the end; a process that a signal ended has status -1
 //	certificate CERT KEY      make files for TLS on 127.0.0.1
 //	repeat N TEXT FILE        write TEXT N times
 //	mode PERMISSIONS FILE     compare a file's permissions
@@ -64,7 +65,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "start": startProcess, "await": await, "listening": listening, "ends": ends,
+			"exits": exits, "start": startProcess, "await": await, "listening": listening, "signal": sendSignal, "ends": ends,
 			"certificate": certificate, "repeat": repeat, "mode": mode,
 		},
 	})
@@ -137,13 +138,16 @@ func listening(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
+	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}
+	ts.Check(ts.Value("running").(map[string]*exec.Cmd)[args[0]].Process.Signal(signals[args[1]]))
+}
+
 func ends(ts *testscript.TestScript, _ bool, args []string) {
+	sendSignal(ts, false, args)
 	running := ts.Value("running").(map[string]*exec.Cmd)
 	cmd := running[args[0]]
 	delete(running, args[0])
-	if sig, ok := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}[args[1]]; ok {
-		ts.Check(cmd.Process.Signal(sig))
-	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	select {

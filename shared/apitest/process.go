@@ -64,7 +64,7 @@ func (p *process) start() error {
 
 // listen reads what the program says to its end, and hands on the first URL.
 func (p *process) listen(out io.Reader) {
-	url := regexp.MustCompile(`https?://[^\s"]+`)
+	url := regexp.MustCompile(`https?://[A-Za-z0-9.:\[\]-]+`)
 	found := false
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if u := url.FindString(lines.Text()); u != "" && !found {

@@ -112,16 +112,15 @@ func bearer(h http.Header) (string, error) {
 // agent authenticates an agent key. All its refusals are alike, so that nobody
 // learns from them which agents and keys there are.
 func (a *Auth) agent(ctx context.Context, token string, d digest) (Caller, error) {
-	unknown := api.Errorf(api.UnknownCredential, "this credential opens nothing here")
 	owner, id, ok := parseKey(token)
 	if !ok {
-		return Caller{}, unknown
+		return Caller{}, unknown()
 	}
 	st, err := a.registration(ctx, owner)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Code.Trait().Status >= http.StatusInternalServerError {
 		return Caller{}, e
 	} else if ok {
-		return Caller{}, unknown
+		return Caller{}, unknown()
 	}
 	if err != nil {
 		return Caller{}, api.Errorf(api.Unavailable, "the credential can't be checked, because the store does not answer").Because(err)
@@ -136,10 +135,12 @@ func (a *Auth) agent(ctx context.Context, token string, d digest) (Caller, error
 		}
 	}
 	if found == 0 {
-		return Caller{}, unknown
+		return Caller{}, unknown()
 	}
 	return Caller{Kind: Agent, Agent: owner, Key: id}, nil
 }
+
+func unknown() error { return api.Errorf(api.UnknownCredential, "this credential opens nothing here") }
 
 // among reports whether d is one of ds, comparing with each.
 func among(d digest, ds []digest) bool {

@@ -71,8 +71,13 @@ type ConnError struct {
 	Err   error
 }
 
-// Error returns the operation and the cause.
-func (e *ConnError) Error() string { return e.Op + ": no answer: " + e.Err.Error() }
+// Error returns the operation, how far it came, and the cause.
+func (e *ConnError) Error() string {
+	if e.Sent {
+		return e.Op + ": connection lost: " + e.Err.Error()
+	}
+	return e.Op + ": no connection: " + e.Err.Error()
+}
 
 // Unwrap returns the cause.
 func (e *ConnError) Unwrap() error { return e.Err }

@@ -14,19 +14,27 @@ import (
 
 // Register registers id with profile p and opens its inbox, or replaces the
 // profile of an agent that is registered. It may be repeated: what an earlier
-// call, or a deletion, has left half done is finished. Created says that the
-// agent was not registered before.
+// call, or a deletion, has left half done is finished. Created says that this call
+// completed the registration: of several at the same time, one.
 //
 // On an error the registration may be half done; then nobody can use it yet.
 func (m *Mailbox) Register(ctx context.Context, id ident.Agent, p api.Profile) (*api.RegisterResponse, error) {
 	ctx, cancel := journal.Outlive(ctx, budget, grace)
 	defer cancel()
+	for {
+		r, err := m.register(ctx, id, p)
+		// Busy: the agent was deleted in the midst of it, so it is to be done again.
+		if err == nil || api.AsError(err).Code != api.Busy || ctx.Err() != nil {
+			return r, err
+		}
+	}
+}
+
+// register goes through the steps of Register once. It fails with Busy if the
+// registration that it was making is none any more.
+func (m *Mailbox) register(ctx context.Context, id ident.Agent, p api.Profile) (*api.RegisterResponse, error) {
 	now, created := m.now(), false
-	begin := agent.Register(p, ident.NewGeneration(m.o.Rand), now)
-	s, err := m.change(ctx, id, func(s *agent.State) ([]stream.Record, error) {
-		created = s.Phase != agent.Registered
-		return begin(s)
-	})
+	s, err := m.change(ctx, id, agent.Register(p, ident.NewGeneration(m.o.Rand), now))
 	if err != nil {
 		return nil, err
 	}
@@ -36,9 +44,15 @@ func (m *Mailbox) Register(ctx context.Context, id ident.Agent, p api.Profile) (
 		if err != nil {
 			return nil, err
 		}
-		if s, err = m.change(ctx, id, agent.Opened(g, first, epoch, now)); err != nil {
-			if api.AsError(err).Code == api.Busy { // deleted meanwhile: leave no inbox open
-				_, _ = m.closeInbox(ctx, id, g) // its loss is harmless: nobody may send to it
+		opened := agent.Opened(g, first, epoch, now)
+		s, err = m.change(ctx, id, func(s *agent.State) ([]stream.Record, error) {
+			records, err := opened(s)
+			created = len(records) > 0 // of several that register it at the same time, one has opened it
+			return records, err
+		})
+		if err != nil {
+			if api.AsError(err).Code == api.Busy { // leave no inbox open that is nobody's
+				_, _ = m.closeInbox(ctx, id, g) // if that fails: nobody may send to it either
 			}
 			return nil, err
 		}
@@ -79,6 +93,7 @@ func (m *Mailbox) change(ctx context.Context, id ident.Agent, d agent.Decision) 
 
 // openInbox makes id's inbox ready for registration s, which is being made, and
 // returns the first position that is its own and the epoch that it was opened under.
+// It fails with Busy if s was deleted, or completed by somebody else, meanwhile.
 //
 // Any number of processes may do this at once, and each may stop anywhere. What
 // they find is told apart by the epoch: closed (to be opened), opened for this
@@ -106,7 +121,14 @@ func (m *Mailbox) openInbox(ctx context.Context, id ident.Agent, s *agent.State)
 		case openedFor(epoch) == "" && !s.Former:
 			return 0, "", nil
 		default:
+			var now *agent.State
 			if _, err = m.closeInbox(ctx, id, s.Generation); err == nil {
+				now, err = journal.Read(ctx, m.journal, stream.Agent(id), m.agents, 0)
+			}
+			if err == nil && (now.Phase != agent.Registering || now.Generation != s.Generation) {
+				return 0, "", api.Errorf(api.Busy, "another call changes the registration of %s", id)
+			}
+			if err == nil {
 				continue
 			}
 		}

@@ -172,6 +172,9 @@ func (b *binder) unknown(said map[string]string) error {
 // parseQuery returns the parameters of a query string. Nothing is dropped or
 // joined: what url.ParseQuery would forgive is refused.
 func parseQuery(raw string) (map[string]string, error) {
+	if raw == "" {
+		return nil, nil
+	}
 	said := map[string]string{}
 	for piece := range strings.SplitSeq(raw, "&") {
 		if piece == "" {

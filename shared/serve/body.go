@@ -16,7 +16,7 @@ import (
 // decode binds the whole request to q, a pointer to a struct.
 func (c *call) decode(q any) error {
 	v, bind := reflect.ValueOf(q).Elem(), c.endpoint.bind
-	if err := bind.bindPath(v, split(c.endpoint.route.Path), c.segments); err != nil {
+	if err := bind.bindPath(v, c.endpoint.segments, c.segments); err != nil {
 		return err
 	}
 	var err error
@@ -52,9 +52,8 @@ func (c *call) body() ([]byte, error) {
 	if c.r.Body == nil || c.r.Body == http.NoBody {
 		return nil, nil
 	}
-	tooLarge := api.Errorf(api.BodyTooLarge, "the body is larger than %d bytes", api.MaxBodyBytes)
 	if c.r.ContentLength > api.MaxBodyBytes {
-		return nil, tooLarge
+		return nil, tooLarge()
 	}
 	_ = c.out.SetReadDeadline(time.Now().Add(readTime))
 	var b bytes.Buffer
@@ -62,7 +61,7 @@ func (c *call) body() ([]byte, error) {
 	b.Grow(int(min(max(c.r.ContentLength, 0), 64<<10)) + bytes.MinRead)
 	_, err := b.ReadFrom(http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, api.MaxBodyBytes))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, tooLarge
+		return nil, tooLarge()
 	}
 	if err != nil {
 		c.w.Header().Set("Connection", "close")
@@ -71,6 +70,10 @@ func (c *call) body() ([]byte, error) {
 	// Left in place it would end the context of a call that waits.
 	_ = c.out.SetReadDeadline(time.Time{})
 	return b.Bytes(), nil
+}
+
+func tooLarge() error {
+	return api.Errorf(api.BodyTooLarge, "the body is larger than %d bytes", api.MaxBodyBytes)
 }
 
 // checkMediaType refuses a body that does not say that it is JSON as it stands.

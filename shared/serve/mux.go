@@ -34,9 +34,10 @@ type path struct {
 
 // An endpoint is one operation at its place.
 type endpoint struct {
-	route route.Route
-	op    Op
-	bind  *binder
+	route    route.Route
+	segments []string // of its path's pattern
+	op       Op
+	bind     *binder
 }
 
 // Mux returns the handler of a family. It panics on a missing or an extra op,
@@ -58,7 +59,7 @@ func Mux(e *env.Env, family string, ops map[string]Op) http.Handler {
 		if op.events != (r.Kind == route.Events) {
 			panic("serve: " + r.Op + " is not of its kind in the table")
 		}
-		m.add(&endpoint{route: r, op: op, bind: newBinder(op.request)})
+		m.add(&endpoint{route: r, segments: split(r.Path), op: op, bind: newBinder(op.request)})
 	}
 	return m
 }
@@ -70,7 +71,7 @@ func newMux(e *env.Env) *mux {
 func (m *mux) add(ep *endpoint) {
 	i := slices.IndexFunc(m.paths, func(p *path) bool { return p.pattern == ep.route.Path })
 	if i < 0 {
-		m.paths = append(m.paths, &path{pattern: ep.route.Path, segments: split(ep.route.Path), ops: map[string]*endpoint{}})
+		m.paths = append(m.paths, &path{pattern: ep.route.Path, segments: ep.segments, ops: map[string]*endpoint{}})
 		// '{' sorts behind every letter and digit: a literal segment goes before a variable one.
 		slices.SortFunc(m.paths, func(a, b *path) int { return slices.Compare(a.segments, b.segments) })
 		i = slices.IndexFunc(m.paths, func(p *path) bool { return p.pattern == ep.route.Path })
@@ -157,19 +158,17 @@ func (m *mux) serve(ctx context.Context, c *call) error {
 		return api.Errorf(api.MethodNotAllowed, "this path takes %s", p.allow)
 	}
 	c.endpoint, c.segments = ep, segments
-	if err := c.authorise(ctx, p.segments); err != nil {
+	if err := c.authorise(ctx); err != nil {
 		return err
 	}
 	return ep.op.run(ctx, c)
 }
 
 // authorise decides on the credential and the path alone.
-func (c *call) authorise(ctx context.Context, pattern []string) error {
+func (c *call) authorise(ctx context.Context) error {
 	if c.endpoint.route.Access == route.Public {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTime)
-	defer cancel()
 	by, err := c.env.Auth.Caller(ctx, c.r.Header)
 	if err != nil {
 		return err
@@ -177,7 +176,7 @@ func (c *call) authorise(ctx context.Context, pattern []string) error {
 	c.by = by
 	// A malformed agent is nobody's own; whoever may act for all learns below that it is malformed.
 	var of ident.Agent
-	if i := slices.Index(pattern, "{agent}"); i >= 0 {
+	if i := slices.Index(c.endpoint.segments, "{agent}"); i >= 0 {
 		of, _ = ident.ParseAgent(c.segments[i])
 	}
 	return by.May(c.endpoint.route, of)

@@ -202,7 +202,7 @@ func (p *Pending) stage(g *group) {
 	putArrival(p.stored, h.arrival)
 	first, last := &p.entries[0], &p.entries[len(p.entries)-1]
 	h.next, h.time = last.Seq+1, uint64(last.Timestamp)
-	g.keyBuf = batchKey(g.keyBuf, st.key.basin, st.id(), last.Seq)
+	g.keyBuf = batchKey(g.keyBuf, st.key.basin, st.id, last.Seq)
 	g.set(g.keyBuf, p.stored)
 	for i := range p.entries {
 		h.command(&p.entries[i])

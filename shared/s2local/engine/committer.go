@@ -137,7 +137,7 @@ func (g *group) writeHead(st *state) {
 	if due := h.dueNext(st.life.Config); due != 0 && (h.due == 0 || due < h.due) {
 		g.unschedule(st)
 		h.due = due
-		g.set(st.key.due(due), binary.BigEndian.AppendUint64(nil, st.id()))
+		g.set(st.key.due(due), binary.BigEndian.AppendUint64(nil, st.id))
 		if g.soonest == 0 || due < g.soonest {
 			g.soonest = due
 		}
@@ -150,8 +150,8 @@ func (g *group) writeHead(st *state) {
 // is none that ends before from.
 func (g *group) deleteBatches(st *state, from, to uint64) {
 	g.check(g.batch.DeleteRange(
-		batchKey(nil, st.key.basin, st.id(), from),
-		batchKey(nil, st.key.basin, st.id(), to), nil))
+		batchKey(nil, st.key.basin, st.id, from),
+		batchKey(nil, st.key.basin, st.id, to), nil))
 }
 
 func (g *group) unschedule(st *state) {

@@ -24,7 +24,7 @@ func (e *Engine) openDB(o Options) error {
 		FS:                    o.FS,
 		Logger:                pebbleLog{e},
 		FormatMajorVersion:    pebble.FormatNewest,
-		MemTableSize:          64 << 20,
+		MemTableSize:          32 << 20,
 		CacheSize:             16 << 20,
 		BytesPerSync:          1 << 20,
 		L0CompactionThreshold: 4,
@@ -38,7 +38,7 @@ func (e *Engine) openDB(o Options) error {
 		if po.FS == nil { // nothing outlives the engine: no log, no syncs
 			po.FS, po.DisableWAL, e.sync = vfs.NewMem(), true, pebble.NoSync
 			po.MemTableSize = 4 << 20
-			po.CacheSize = 1 << 20
+			po.CacheSize = 8 << 20
 		}
 	}
 	if po.FS == nil {

@@ -29,6 +29,7 @@ type Options struct {
 	FS     vfs.FS           // nil: the operating system's, or a new one in memory; crash tests bring their own
 	Now    func() time.Time // nil: time.Now
 	Log    *slog.Logger     // nil: slog.Default
+	Hot    int              // how many streams to keep in memory, and to let a watcher be behind with; 0: 65,536
 }
 
 // An Engine keeps basins and streams. Its methods may be called concurrently.
@@ -42,6 +43,7 @@ type Engine struct {
 	sync  *pebble.WriteOptions
 	now   func() time.Time
 	log   *slog.Logger
+	hot   int // Options.Hot
 	queue queue
 	reg   registry
 	cache cache
@@ -66,7 +68,7 @@ type Engine struct {
 // that another process, or this one, has it open.
 func Open(o Options) (*Engine, error) {
 	e := &Engine{
-		sync: pebble.Sync, now: o.Now, log: o.Log,
+		sync: pebble.Sync, now: o.Now, log: o.Log, hot: o.Hot,
 		ended: make(chan struct{}), quit: make(chan struct{}), kick: make(chan struct{}, 1),
 		watchers: map[*watcher]struct{}{},
 	}
@@ -76,7 +78,10 @@ func Open(o Options) (*Engine, error) {
 	if e.log == nil {
 		e.log = slog.Default()
 	}
-	e.reg.most = maxStates
+	if e.hot <= 0 {
+		e.hot = defaultHot
+	}
+	e.reg.most = e.hot
 	e.reg.streams = map[streamKey]*state{}
 	e.reg.basins = map[string]*basinMeta{}
 	e.reg.numbers = map[uint32]*basinMeta{}

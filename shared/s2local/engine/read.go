@@ -123,7 +123,7 @@ func notFound(err error, name string) error {
 	return err
 }
 
-// locked returns the state of s with its lock held.
+// locked returns the state of s with its lock held. The engine is entered.
 func (s *Stream) locked() (*state, error) {
 	for {
 		if err := s.e.err(); err != nil {
@@ -150,15 +150,11 @@ func (s *Stream) locked() (*state, error) {
 
 // reload finds the state of s again after it was evicted.
 func (s *Stream) reload() (*state, error) {
-	if err := s.e.enter(); err != nil {
-		return nil, err
-	}
-	defer s.e.leave()
 	st, err := s.e.lookup(s.key)
 	if err != nil {
 		return nil, err
 	}
-	if st == nil || st.id() != s.life {
+	if st == nil || st.id != s.life {
 		return nil, fmt.Errorf("%w: %s", ErrDeleted, s.key.name)
 	}
 	return st, nil
@@ -167,6 +163,10 @@ func (s *Stream) reload() (*state, error) {
 // Tail returns the position that the next record will get, and the timestamp of
 // the last one. It counts durable records only.
 func (s *Stream) Tail() (stream.Position, error) {
+	if err := s.e.enter(); err != nil {
+		return stream.Position{}, err
+	}
+	defer s.e.leave()
 	st, err := s.locked()
 	if err != nil {
 		return stream.Position{}, err
@@ -183,6 +183,10 @@ func (h *head) tail() stream.Position {
 // seq, when the stream is deleted, or when the engine ends. It may be closed for
 // no such reason, so that the caller has to read and to ask again.
 func (s *Stream) Changed(seq uint64) (<-chan struct{}, error) {
+	if err := s.e.enter(); err != nil {
+		return nil, err
+	}
+	defer s.e.leave()
 	st, err := s.locked()
 	if err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ func (a sessionAppend) stage(g *group) {
 	}
 	s.refused = a.err != nil
 	if !s.refused {
-		s.life = a.state.id()
+		s.life = a.state.id
 	}
 }
 
@@ -73,7 +73,7 @@ func (s *Session) sameLife(g *group, k streamKey) error {
 		return nil
 	}
 	st, err := g.find(k)
-	if err == nil && (st == nil || st.id() != s.life) {
+	if err == nil && (st == nil || st.id != s.life) {
 		err = fmt.Errorf("%w: %s", ErrDeleted, k.name)
 	}
 	return err

@@ -112,6 +112,7 @@ func (h *head) dueNext(c StreamConfig) int64 {
 // durable follows when the commit is, and readers see nothing else.
 type state struct {
 	key streamKey
+	id  uint64 // of the life; a later one is another state
 
 	// The committer's own.
 	staged    head
@@ -139,8 +140,6 @@ type chunk struct {
 	size    int
 }
 
-func (st *state) id() uint64 { return st.life.ID }
-
 // touch wakes who waits for a change. st.mu is held.
 func (st *state) touch() {
 	if st.changed != nil {
@@ -159,8 +158,8 @@ type registry struct {
 	most    int // so many streams may be in memory before the next eviction
 }
 
-// maxStates is how many streams are kept in memory.
-const maxStates = 1 << 16
+// defaultHot is Options.Hot if nobody said.
+const defaultHot = 1 << 16
 
 func (e *Engine) basin(name string) (*basinMeta, error) {
 	e.reg.mu.Lock()
@@ -198,7 +197,7 @@ func (e *Engine) lookup(k streamKey) (*state, error) {
 	if err != nil {
 		return nil, fmt.Errorf("head of %q: %w", k.name, err)
 	}
-	st := &state{key: k, life: l, now: l, staged: h, durable: h, used: true}
+	st := &state{key: k, id: l.ID, life: l, now: l, staged: h, durable: h, used: true}
 	e.reg.streams[k] = st
 	return st, nil
 }
@@ -235,5 +234,5 @@ func (e *Engine) evict() {
 		}
 		st.mu.Unlock()
 	}
-	e.reg.most = max(maxStates, len(e.reg.streams)*5/4) // a round is not free
+	e.reg.most = max(e.hot, len(e.reg.streams)*5/4) // a round is not free
 }

@@ -217,8 +217,9 @@ func (g *group) create(b *basinMeta, name string, c StreamConfig, token string) 
 	} else if st != nil {
 		g.flush() // deleted in this very group: readers see that life until it is durably gone
 	}
-	st := &state{key: k, used: true, life: &life{
-		ID:      g.give(),
+	id := g.give()
+	st := &state{key: k, id: id, used: true, life: &life{
+		ID:      id,
 		Created: time.UnixMilli(g.now).UTC(),
 		Config:  c.resolve(b.Config).clone(),
 		Token:   token,
@@ -256,7 +257,7 @@ func (g *group) remove(st *state) {
 	g.delete(st.key.in(keyLife))
 	g.delete(st.key.in(keyHead))
 	g.unschedule(st)
-	first := batchKey(nil, st.key.basin, st.id(), 0)
+	first := batchKey(nil, st.key.basin, st.id, 0)
 	g.check(g.batch.DeleteRange(first, after(first[:batchKeyLen-8]), nil))
 }
 

@@ -65,8 +65,20 @@ func (e *Engine) sweepOnce() (next int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		for _, d := range due {
-			if err := e.expire(d); err != nil {
+		changes := make([]*change, len(due)) // all in one commit, or few
+		for i, d := range due {
+			if changes[i], err = e.expire(d); err != nil {
+				return 0, err
+			}
+		}
+		for _, c := range changes {
+			select {
+			case <-c.done:
+				err = c.err
+			case <-e.ended:
+				err = e.err()
+			}
+			if err != nil {
 				return 0, err
 			}
 		}
@@ -114,18 +126,18 @@ func (e *Engine) dueNow() (due []dueLife, next int64, err error) {
 	return due, next, e.settle()
 }
 
-// expire does what is due of one life, and schedules what is due next.
-func (e *Engine) expire(d dueLife) error {
+// expire submits what is due of one life, which schedules what is due next.
+func (e *Engine) expire(d dueLife) (*change, error) {
 	cut, oldest, err := e.expired(d)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c := &change{done: make(chan struct{}), do: func(g *group) error {
 		st, err := g.find(d.key)
 		if err != nil {
 			return err
 		}
-		if st == nil || st.id() != d.id || st.staged.due != d.at {
+		if st == nil || st.id != d.id || st.staged.due != d.at {
 			g.delete(d.key.due(d.at)) // of an earlier life
 			return nil
 		}
@@ -143,14 +155,9 @@ func (e *Engine) expire(d dueLife) error {
 		return nil
 	}}
 	if !e.queue.put(c) {
-		return e.closedErr()
+		return nil, e.closedErr()
 	}
-	select {
-	case <-c.done:
-		return c.err
-	case <-e.ended:
-		return e.err()
-	}
+	return c, nil
 }
 
 // expired returns the first position of d that is within its retention, and the

@@ -15,15 +15,11 @@ type Moved struct {
 	Tail uint64
 }
 
-// maxMoved is how many streams a watcher may be behind with; beyond that it
-// looks at all of them again.
-const maxMoved = 1 << 16
-
 // Watch yields the streams of a basin whose name begins with prefix and whose
 // durable tail moved, in batches of at most 1000: first every stream there is,
 // then an empty batch, then what moves, new streams included. Moves are joined.
-// A reader that is slow by more than 65,536 streams is given all again, moved or
-// not. It ends with an error, yielded once with a nil batch.
+// A reader that is behind by more than Options.Hot streams is given all again,
+// moved or not. It ends with an error, yielded once with a nil batch.
 func (e *Engine) Watch(ctx context.Context, basin, prefix string) iter.Seq2[[]Moved, error] {
 	return func(yield func([]Moved, error) bool) {
 		b, err := e.basin(basin)
@@ -168,14 +164,14 @@ func (e *Engine) moved(st *state) {
 	defer e.watchMu.Unlock()
 	for w := range e.watchers {
 		if w.basin == st.key.basin && strings.HasPrefix(st.key.name, w.prefix) {
-			w.add(st)
+			w.add(st, e.hot)
 		}
 	}
 }
 
-func (w *watcher) add(st *state) {
+func (w *watcher) add(st *state, most int) {
 	w.mu.Lock()
-	if len(w.moved) >= maxMoved {
+	if len(w.moved) >= most {
 		clear(w.moved)
 		w.lost = true
 	}

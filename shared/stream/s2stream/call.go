@@ -28,10 +28,11 @@ const (
 	retryBudget = 2 * time.Second // after which nothing is tried again: the last try needs time, too
 )
 
-// delays returns the pauses between tries: growing, jittered, capped.
+// delays returns the pauses between tries: growing, jittered, capped. With the
+// longest of them maxTries fit into retryBudget.
 func delays() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.Multiplier, b.MaxInterval = 50*time.Millisecond, 2, time.Second
+	b.InitialInterval, b.Multiplier, b.MaxInterval = 40*time.Millisecond, 2, time.Second
 	return b
 }
 

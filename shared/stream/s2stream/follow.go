@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
 	"sync"
 	"time"
 
@@ -55,6 +56,7 @@ func (s *Store) Follow(ctx context.Context, name stream.Name, from uint64, idle 
 			}
 			select {
 			case <-f.ready:
+				runtime.Gosched() // more may be on its way: a larger page costs less
 			case <-expired:
 				if page, ok := f.quiet(); ok && !yield(page, nil) {
 					return

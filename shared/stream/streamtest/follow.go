@@ -304,14 +304,18 @@ func thousandFollowersSeeEveryRecord(p *probe) {
 	defer cancel()
 	var opened, ended sync.WaitGroup
 	opened.Add(followers)
+	slots := make(chan struct{}, 100) // that many open at a time; all are open together
 	for n := range followers {
+		slots <- struct{}{}
 		ended.Go(func() {
-			next, first := uint64(0), true
+			open := sync.OnceFunc(func() {
+				<-slots
+				opened.Done()
+			})
+			defer open()
+			next := uint64(0)
 			for page, err := range p.Follow(ctx, name, next, time.Hour) {
-				if first {
-					opened.Done()
-					first = false
-				}
+				open()
 				if err != nil {
 					p.Errorf("follower %d at %d: %v", n, next, err)
 					return

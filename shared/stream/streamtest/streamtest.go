@@ -48,7 +48,7 @@ func Run(t *testing.T, o Options) {
 		o.Patience = 10 * time.Second
 	}
 	o.Small = max(o.Small, 1)
-	for _, group := range [][]testCase{appendCases(), refuseCases(), readCases(), followCases(), watchCases(), manageCases()} {
+	for _, group := range [][]testCase{appendCases(), refuseCases(), readCases(), followCases(), watchCases(), manageCases(), modelCases()} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				if c.aging && o.NoAging {

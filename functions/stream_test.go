@@ -1,0 +1,286 @@
+package functions_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agentchat/shared/api"
+	"agentchat/shared/sse"
+	"agentchat/shared/stream/faultstream"
+)
+
+// A pipes is a network without a network, so that a test can own the time.
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { close(p.done); return nil }
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case p.conns <- theirs:
+		return ours, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// serve serves w over pipes, as a host does, until the test ends.
+func (w *world) serve() *http.Client {
+	p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+	s := &http.Server{Handler: w.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+	go s.Serve(p) // ends with Close
+	tr := &http.Transport{DialContext: p.dial}
+	w.t.Cleanup(func() { tr.CloseIdleConnections(); s.Close() })
+	return &http.Client{Transport: tr}
+}
+
+// A line of a stream, and when it came.
+type line struct {
+	text string
+	at   time.Duration
+}
+
+// follow opens a stream of target and returns what will come.
+func follow(ctx context.Context, t *testing.T, c *http.Client, target string) <-chan line {
+	t.Helper()
+	begun := time.Now()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+apiToken)
+	r.Header.Set("Accept", "text/event-stream")
+	resp, err := c.Do(r)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %+v, %v", target, resp, err)
+	}
+	lines := make(chan line, 1000)
+	go func() { // ends with the stream
+		defer close(lines)
+		defer resp.Body.Close()
+		for s := bufio.NewScanner(resp.Body); s.Scan(); {
+			lines <- line{s.Text(), time.Since(begun)}
+		}
+	}()
+	return lines
+}
+
+// An idle stream is heard of within a second and then every 15, lives on
+// whatever else times out, and delivers at once what comes in the end. Nothing
+// but envelopes carries an id.
+func TestIdleFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		c := w.serve()
+		w.register("alice", "bob")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		lines := follow(ctx, t, c, "http://pipes/v1/agents/bob/inbox")
+		time.Sleep(10*time.Minute + time.Second)
+		synctest.Wait()
+		if first := <-lines; !strings.HasPrefix(first.text, ":") || first.at > time.Second {
+			t.Errorf("first %q after %v; want a comment within 1 s", first.text, first.at)
+		}
+		for beat := 1; beat <= 40; beat++ {
+			l := <-lines
+			if want := time.Duration(beat*api.HeartbeatSeconds) * time.Second; l.text != ": keep-alive" || l.at < want-time.Second || l.at > want+time.Second {
+				t.Fatalf("heartbeat %d: %q after %v; want it after %v", beat, l.text, l.at, want)
+			}
+		}
+		sent := time.Now()
+		if r := w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"bob","text":"at last"}`); r.Code != http.StatusCreated {
+			t.Fatalf("send: %d %s", r.Code, r.Body)
+		}
+		synctest.Wait()
+		var event []string
+		for len(event) < 5 {
+			event = append(event, (<-lines).text)
+		}
+		if took := time.Since(sent); took > time.Second {
+			t.Errorf("the event came after %v", took)
+		}
+		if event[0] != "event: envelope" || event[3] != "id: 1" || event[4] != "" || !slices.Contains(event, "retry: 1000") {
+			t.Errorf("event: %q", event)
+		}
+		time.Sleep(31 * time.Second)
+		cancel()
+		for l := range lines {
+			if l.text != ": keep-alive" {
+				t.Errorf("after the event: %q; want heartbeats", l.text)
+			}
+		}
+	})
+}
+
+// A store that fails under a stream ends it with an event that says why and has
+// no id, so that the reader goes on behind what it saw.
+func TestFollowFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c faultstream.Call) faultstream.Fault {
+			if c.Op == faultstream.Follow {
+				return faultstream.Fault{Kind: faultstream.Cut, After: 2}
+			}
+			return faultstream.Fault{}
+		})
+		c := w.serve()
+		w.register("alice", "bob")
+		lines := follow(t.Context(), t, c, "http://pipes/v1/agents/bob/inbox")
+		w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"bob","text":"one"}`)
+		var all []string
+		for l := range lines {
+			all = append(all, l.text)
+		}
+		text := strings.Join(all, "\n")
+		if n := strings.Count(text, "\nid: "); n != 1 || !strings.Contains(text, "\nid: 1\n") {
+			t.Errorf("%d ids; want that of the envelope:\n%s", n, text)
+		}
+		if !strings.Contains(text, "event: problem\ndata: {") || !strings.Contains(text, `"code":"unavailable"`) {
+			t.Errorf("no event says that the store is unavailable:\n%s", text)
+		}
+	})
+}
+
+// followIDs yields the ids of a stream until it ends or ctx does.
+func followIDs(ctx context.Context, t *testing.T, url, lastID string, yield func(id string) bool) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	r.Header = http.Header{"Authorization": {"Bearer " + apiToken}, "Accept": {"text/event-stream"}}
+	if lastID != "" {
+		r.Header.Set("Last-Event-ID", lastID)
+	}
+	tr := &http.Transport{}
+	defer tr.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: tr}).Do(r)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("follow behind %q: %+v, %v", lastID, resp, err)
+		return
+	}
+	defer resp.Body.Close()
+	for e, err := range sse.Read(resp.Body, 1<<20) {
+		if err != nil || e.Name == "envelope" && !yield(e.ID) {
+			return
+		}
+	}
+}
+
+// Readers that come at any time, and come back, see every message once and in
+// order while it is being written.
+func TestFollowersMissNothing(t *testing.T) {
+	const followers, messages = 20, 2000
+	w := newWorld(t, nil)
+	s := httptest.NewServer(w.handler)
+	defer s.Close()
+	w.register("alice", "bob")
+	var written atomic.Int64
+	var all sync.WaitGroup
+	for n := range followers {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(1, uint64(n)))
+			tick := time.NewTicker(time.Millisecond)
+			defer tick.Stop()
+			for join := r.Int64N(messages); written.Load() < join; {
+				<-tick.C
+			}
+			seen, lastID := 0, ""
+			for stay := 1; seen < messages; stay++ {
+				leave := messages
+				if stay <= 2 {
+					leave = seen + 1 + r.IntN(messages/2)
+				}
+				before := seen
+				followIDs(t.Context(), t, s.URL+"/v1/agents/bob/inbox", lastID, func(id string) bool {
+					seen++
+					if id != strconv.Itoa(seen) {
+						t.Errorf("follower %d: id %s behind %q; want %d", n, id, lastID, seen)
+						seen = messages
+					}
+					lastID = id
+					return seen < min(leave, messages)
+				})
+				if seen == before {
+					t.Errorf("follower %d: nothing behind %q", n, lastID)
+					return
+				}
+			}
+		})
+	}
+	for i := range messages {
+		if r := w.do(http.MethodPost, "/v1/agents/alice/messages", fmt.Sprintf(`{"to":"bob","text":"%d"}`, i)); r.Code != http.StatusCreated {
+			t.Fatalf("send: %d %s", r.Code, r.Body)
+		}
+		written.Add(1)
+	}
+	all.Wait()
+}
+
+// Readers that leave, politely or not, leave no goroutine behind.
+func TestFollowersLeaveNothing(t *testing.T) {
+	const followers, rounds = 100, 3
+	w := newWorld(t, nil)
+	s := httptest.NewServer(w.handler)
+	defer s.Close()
+	w.register("bob")
+	before := runtime.NumGoroutine()
+	for range rounds {
+		var conns []net.Conn
+		for range followers {
+			c, err := net.Dial("tcp", s.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			conns = append(conns, c)
+			fmt.Fprintf(c, "GET /v1/agents/bob/inbox HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\nAuthorization: Bearer %s\r\n\r\n", apiToken)
+		}
+		for i, c := range conns {
+			if _, err := io.ReadFull(c, make([]byte, len("HTTP/1.1 200"))); err != nil {
+				t.Fatal(err)
+			}
+			if i%2 == 0 {
+				c.(*net.TCPConn).SetLinger(0) // a reset
+			}
+			c.Close()
+		}
+	}
+	late := time.After(30 * time.Second)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for runtime.NumGoroutine() > before+5 {
+		select {
+		case <-tick.C:
+		case <-late:
+			stacks := make([]byte, 1<<20)
+			t.Fatalf("%d goroutines; there were %d\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package s2stream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"agentchat/shared/ident"
+	"agentchat/shared/stream"
+	"agentchat/shared/stream/s2stream"
+)
+
+// Many watchers cost what one does, and nothing costs anything when the last has left.
+func TestWatchersShareTheSweep(t *testing.T) {
+	t.Parallel()
+	srv := serve(t, nil)
+	s := open(t, s2stream.Options{Token: token, Endpoint: srv.url, Sweep: 300 * time.Millisecond})
+	const streams, watchers = 20, 50
+	for n := range streams {
+		create(t, s, stream.Inbox(ident.Agent(fmt.Sprint("a", n))))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	done := make(chan int)
+	for range watchers {
+		go func() {
+			seen := 0
+			for moved := range s.Watch(ctx, stream.Inboxes) {
+				seen += len(moved)
+			}
+			done <- seen
+		}()
+	}
+	for range watchers {
+		if seen := <-done; seen != streams {
+			t.Errorf("a watcher was told of %d streams; want %d", seen, streams)
+		}
+	}
+	// At most 7 sweeps fit into 2 s, and joining may hurry a few more.
+	if n := len(srv.arrivals("GET tail")); n > 12*streams {
+		t.Errorf("%d tails were asked for by %d watchers of %d streams", n, watchers, streams)
+	}
+	quiet := len(srv.arrivals("GET tail"))
+	timer := time.NewTimer(700 * time.Millisecond)
+	<-timer.C
+	if n := len(srv.arrivals("GET tail")); n > quiet+streams {
+		t.Errorf("%d tails were asked for after the last watcher left", n-quiet)
+	}
+}
+
+// What another process appends is found by the next sweep, what this one does at once.
+func TestWatchSeesForeignAndOwnAppends(t *testing.T) {
+	t.Parallel()
+	srv := serve(t, nil)
+	s := open(t, s2stream.Options{Token: token, Endpoint: srv.url, Basin: "basin-of-watch", Sweep: time.Second})
+	other := open(t, s2stream.Options{Token: token, Endpoint: srv.url, Basin: "basin-of-watch"})
+	create(t, s, inbox)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var own time.Time
+	for moved, err := range s.Watch(ctx, stream.Inboxes) {
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case len(moved) == 0:
+			if _, err := other.Append(ctx, inbox, batch("foreign")); err != nil {
+				t.Fatal(err)
+			}
+		case moved[0].Tail == 1:
+			own = time.Now()
+			if _, err := s.Append(ctx, inbox, batch("own")); err != nil {
+				t.Fatal(err)
+			}
+		case moved[0].Tail == 2:
+			if took := time.Since(own); took > 500*time.Millisecond {
+				t.Errorf("an own append was told after %v", took)
+			}
+			return
+		}
+	}
+}
+
+// A store that is away is bridged by a watch, too, and one that stays away ends it.
+func TestWatchBridgesAnOutage(t *testing.T) {
+	t.Parallel()
+	var away atomic.Bool
+	srv := serve(t, func(r *http.Request) fault {
+		if away.Load() && strings.HasPrefix(r.URL.Path, "/v1/streams") && r.Method == http.MethodGet {
+			return fault{kind: answer, status: 403}
+		}
+		return fault{}
+	})
+	s := open(t, s2stream.Options{Token: token, Endpoint: srv.url, Basin: "basin-of-watch", Sweep: 50 * time.Millisecond, Outage: 2 * time.Second})
+	other := open(t, s2stream.Options{Token: token, Endpoint: srv.url, Basin: "basin-of-watch"})
+	create(t, s, inbox)
+	began := time.Time{}
+	for moved, err := range s.Watch(t.Context(), stream.Inboxes) {
+		switch {
+		case err != nil && !errors.Is(err, stream.ErrUnavailable):
+			t.Fatalf("err = %v; want ErrUnavailable", err)
+		case err != nil:
+			if took := time.Since(began); began.IsZero() || took < 2*time.Second {
+				t.Errorf("it ended after %v", took)
+			}
+			return
+		case len(moved) == 0:
+			away.Store(true)
+			timer := time.NewTimer(700 * time.Millisecond)
+			<-timer.C
+			away.Store(false)
+			// Only a sweep that goes well finds it.
+			if _, err := other.Append(t.Context(), inbox, batch("m")); err != nil {
+				t.Fatal(err)
+			}
+		case moved[0].Tail == 1:
+			began = time.Now()
+			away.Store(true)
+		}
+	}
+	t.Error("watch ended without an error")
+}

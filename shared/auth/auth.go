@@ -22,12 +22,16 @@ type Options struct {
 	// Registration returns the state of an agent, at most 5 s old: so long a
 	// revoked key may live.
 	Registration func(ctx context.Context, id ident.Agent) (agent.State, error)
+	// Present returns the state of an agent as of now. It is asked before a key is
+	// refused, which another process may have minted a moment ago. nil: Registration
+	// is never out of date.
+	Present func(ctx context.Context, id ident.Agent) (agent.State, error)
 }
 
 // An Auth authenticates. Its methods may be called concurrently.
 type Auth struct {
-	api, admin   []digest
-	registration func(context.Context, ident.Agent) (agent.State, error)
+	api, admin            []digest
+	registration, present func(context.Context, ident.Agent) (agent.State, error)
 }
 
 // A digest is what is compared in place of a secret: it has the same length for
@@ -39,7 +43,7 @@ func New(o Options) (*Auth, error) {
 	if len(o.APITokens) == 0 {
 		return nil, errors.New("no API token")
 	}
-	a := &Auth{registration: o.Registration}
+	a := &Auth{registration: o.Registration, present: o.Present}
 	for _, t := range o.APITokens {
 		if err := checkToken(t); err != nil {
 			return nil, err
@@ -116,28 +120,37 @@ func (a *Auth) agent(ctx context.Context, token string, d digest) (Caller, error
 	if !ok {
 		return Caller{}, unknown()
 	}
-	st, err := a.registration(ctx, owner)
-	if e, ok := errors.AsType[*api.Error](err); ok && e.Code.Trait().Status >= http.StatusInternalServerError {
-		return Caller{}, e
-	} else if ok {
-		return Caller{}, unknown()
+	known, err := knows(ctx, a.registration, owner, d)
+	if !known && err == nil && a.present != nil {
+		known, err = knows(ctx, a.present, owner, d)
 	}
 	if err != nil {
-		return Caller{}, api.Errorf(api.Unavailable, "the credential can't be checked, because the store does not answer").Because(err)
+		return Caller{}, err
+	}
+	if !known {
+		return Caller{}, unknown()
+	}
+	return Caller{Kind: Agent, Agent: owner, Key: id}, nil
+}
+
+// knows reports whether the key with digest d is one of owner's.
+func knows(ctx context.Context, registration func(context.Context, ident.Agent) (agent.State, error), owner ident.Agent, d digest) (bool, error) {
+	st, err := registration(ctx, owner)
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Code.Trait().Status >= http.StatusInternalServerError {
+		return false, e
+	} else if ok {
+		return false, nil
+	}
+	if err != nil {
+		return false, api.Errorf(api.Unavailable, "the credential can't be checked, because the store does not answer").Because(err)
 	}
 	found := 0
 	if st.Phase == agent.Registered {
 		for _, k := range st.Keys {
-			same := subtle.ConstantTimeCompare(d[:], k.Hash[:])
-			if k.ID == id {
-				found |= same
-			}
+			found |= subtle.ConstantTimeCompare(d[:], k.Hash[:]) // of the whole key, its id too
 		}
 	}
-	if found == 0 {
-		return Caller{}, unknown()
-	}
-	return Caller{Kind: Agent, Agent: owner, Key: id}, nil
+	return found == 1, nil
 }
 
 func unknown() error { return api.Errorf(api.UnknownCredential, "this credential opens nothing here") }

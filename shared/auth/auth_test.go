@@ -263,3 +263,32 @@ func code(err error) api.Code {
 	}
 	return e.Code
 }
+
+// A key that another process minted a moment ago opens at once, though what is
+// known of its agent is older; what is refused was refused by the present state.
+func TestRefusalsAreOfThePresent(t *testing.T) {
+	looks := 0
+	a, err := auth.New(auth.Options{
+		APITokens: []string{newToken},
+		Registration: func(context.Context, ident.Agent) (agent.State, error) {
+			return agent.State{Phase: agent.Registered}, nil
+		},
+		Present: func(ctx context.Context, id ident.Agent) (agent.State, error) {
+			looks++
+			return registration(ctx, id)
+		},
+	})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	want := auth.Caller{Kind: auth.Agent, Agent: "alice", Key: "k1"}
+	if got, err := a.Caller(t.Context(), bearer(aliceKey)); err != nil || got != want || looks != 1 {
+		t.Errorf("Caller of a new key = %+v, %v after %d looks; want %+v after 1", got, err, looks, want)
+	}
+	if _, err := a.Caller(t.Context(), bearer(neverKey)); code(err) != api.UnknownCredential || looks != 2 {
+		t.Errorf("Caller of a key that is none: %v after %d looks; want unknown_credential after 2", err, looks)
+	}
+	if _, err := a.Caller(t.Context(), bearer(awayKey)); code(err) != api.Unavailable {
+		t.Errorf("Caller while the store is away: %v; want unavailable", err)
+	}
+}

@@ -78,6 +78,7 @@ func New(o Options) (*Env, error) {
 		Registration: func(ctx context.Context, id ident.Agent) (agent.State, error) {
 			return e.Mail.Registration(ctx, id, revocation)
 		},
+		Present: func(ctx context.Context, id ident.Agent) (agent.State, error) { return e.Mail.Registration(ctx, id, 0) },
 	})
 	if err != nil {
 		return nil, err

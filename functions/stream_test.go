@@ -197,7 +197,10 @@ func followIDs(ctx context.Context, t *testing.T, url, lastID string, yield func
 // Readers that come at any time, and come back, see every message once and in
 // order while it is being written.
 func TestFollowersMissNothing(t *testing.T) {
-	const followers, messages = 20, 2000
+	followers, messages := 20, 2000
+	if testing.Short() {
+		followers, messages = 5, 400
+	}
 	w := newWorld(t, nil)
 	s := httptest.NewServer(w.handler)
 	defer s.Close()
@@ -209,7 +212,7 @@ func TestFollowersMissNothing(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, uint64(n)))
 			tick := time.NewTicker(time.Millisecond)
 			defer tick.Stop()
-			for join := r.Int64N(messages); written.Load() < join; {
+			for join := r.Int64N(int64(messages)); written.Load() < join; {
 				<-tick.C
 			}
 			seen, lastID := 0, ""
@@ -246,7 +249,10 @@ func TestFollowersMissNothing(t *testing.T) {
 
 // Readers that leave, politely or not, leave no goroutine behind.
 func TestFollowersLeaveNothing(t *testing.T) {
-	const followers, rounds = 100, 3
+	followers, rounds := 100, 3
+	if testing.Short() {
+		followers = 20
+	}
 	w := newWorld(t, nil)
 	s := httptest.NewServer(w.handler)
 	defer s.Close()

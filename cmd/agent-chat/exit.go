@@ -37,7 +37,7 @@ func exitStatus(err error) int {
 		}
 		return exitUnavailable
 	}
-	if _, ok := errors.AsType[*client.ConnError](err); ok {
+	if _, ok := errors.AsType[*client.ConnError](err); ok || errors.Is(err, client.ErrUnknown) {
 		return exitUnavailable
 	}
 	return exitFailed
@@ -114,6 +114,8 @@ func advice(err error) string {
 		return "The credential in AGENT_CHAT_TOKEN may not do this; agent-chat whoami says what it is."
 	case p.Code == api.AgentNotRegistered || p.Code == api.RecipientNotFound:
 		return "agent-chat register AGENT registers it; agent-chat agents lists who is."
+	case p.Code == api.Unavailable:
+		return "Nothing was done. The server can't reach its store just now; its log says why."
 	case p.First != nil:
 		return fmt.Sprintf("The first position that can be read is %d: --cursor %d", *p.First, *p.First)
 	case p.Tail != nil:

@@ -43,7 +43,8 @@ func (a *app) sendCommand() *cobra.Command {
 		Short: "Send a message",
 		Long: `Send a message. When this ends with 0 the message is durable.
 
-TEXT is joined by spaces; "-" is standard input without its last line end.
+TEXT is joined by spaces; "-" is standard input without its last line end. A TEXT
+that begins with "-" goes behind "--".
 --data is JSON, "@FILE" a file, "-" standard input.
 
 Every message gets an id before it is sent, so that an attempt whose outcome is

@@ -133,6 +133,20 @@ func TestCaller(t *testing.T) {
 	}
 }
 
+// What is no key of ours by its shape costs no look-up.
+func TestMalformedKeysAreNotLookedUp(t *testing.T) {
+	a, err := auth.New(auth.Options{APITokens: []string{newToken}, Registration: func(_ context.Context, id ident.Agent) (agent.State, error) {
+		t.Errorf("%q was looked up", id)
+		return agent.State{}, nil
+	}})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	for _, key := range []string{newToken, "an-unknown-token-0123", "ak_alice~k1~", "ak_alice~k1~x", aliceKey + "~", aliceKey + "x", aliceKey[:len(aliceKey)-1], "ak_Alice" + aliceKey[len("ak_alice"):]} {
+		_, _ = a.Caller(t.Context(), bearer(key))
+	}
+}
+
 // Who guesses agents and keys learns nothing from the refusals.
 func TestUnknownKeysAreAlike(t *testing.T) {
 	_, want := newAuth(t).Caller(t.Context(), bearer(ghostKey))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"reflect"
 	"time"
@@ -93,7 +94,8 @@ func (c *Client) repeat(ctx context.Context, attempt func() (reply, error), harm
 			return res, backoff.Permanent(err)
 		}
 		if e, ok := errors.AsType[*Error](err); ok && e.RetryAfter > 0 {
-			return res, &backoff.RetryAfterError{Duration: e.RetryAfter}
+			// Not all that were sent away together come back together.
+			return res, &backoff.RetryAfterError{Duration: e.RetryAfter + rand.N(e.RetryAfter/10+time.Millisecond)}
 		}
 		return res, err
 	}, backoff.WithBackOff(waits), backoff.WithMaxTries(uint(c.tries)), backoff.WithMaxElapsedTime(budget)) //nolint:gosec // tries is positive
@@ -140,15 +142,20 @@ func once[R any](ctx context.Context, c *Client, r request) (*R, reply, error) {
 	if err != nil {
 		return nil, got, &ConnError{Op: r.op, Sent: true, Write: r.writes(), Err: fmt.Errorf("read the answer: %w", err)}
 	}
-	if res.StatusCode == http.StatusNoContent {
+	if route.Of(r.op).Resp == nil {
 		return nil, got, nil
 	}
-	if len(b) > maxAnswer {
-		return nil, got, fmt.Errorf("%s: the answer is longer than %d bytes", r.op, maxAnswer)
-	}
 	answer := new(R)
-	if err := json.Unmarshal(b, answer); err != nil {
-		return nil, got, fmt.Errorf("%s: the answer is not what agent-chat answers; is this the right URL? %w", r.op, err)
+	if len(b) > maxAnswer {
+		err = fmt.Errorf("longer than %d bytes", maxAnswer)
+	} else {
+		err = json.Unmarshal(b, answer)
+	}
+	switch {
+	case err != nil && r.writes():
+		return nil, got, fmt.Errorf("%s: %w: the answer is none of agent-chat's; is this the right URL? %w", r.op, ErrUnknown, err)
+	case err != nil:
+		return nil, got, fmt.Errorf("%s: the answer is none of agent-chat's; is this the right URL? %w", r.op, err)
 	}
 	return answer, got, nil
 }

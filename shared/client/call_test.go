@@ -200,6 +200,8 @@ func TestSendRepeats(t *testing.T) {
 		{"too large", "m1", []func(http.ResponseWriter){problem(413, api.RecordTooLarge, ""), ok}, "m1", 413, true, false, 0},
 		{"id reused", "m1", []func(http.ResponseWriter){problem(409, api.IDReused, ""), ok}, "m1", 409, true, false, 0},
 		{"our own fault", "m1", []func(http.ResponseWriter){problem(500, api.Internal, ""), ok}, "m1", 500, true, false, 0},
+		{"an answer that is none", "m1", []func(http.ResponseWriter){says(200, `<html>`), ok}, "m1", 0, true, true, 0},
+		{"no content", "m1", []func(http.ResponseWriter){func(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }, ok}, "m1", 0, true, true, 0},
 		{"a redirect", "m1", []func(http.ResponseWriter){func(w http.ResponseWriter) {
 			w.Header().Set("Location", "http://elsewhere.example/")
 			w.WriteHeader(http.StatusTemporaryRedirect)

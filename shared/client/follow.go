@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"mime"
 	"net/http"
@@ -190,13 +191,9 @@ func (f *follower) event(r request, e sse.Event) error {
 	if len(e.Data) == 0 {
 		return nil
 	}
-	var d api.Delivery
-	if err := json.Unmarshal(e.Data, &d); err != nil {
+	d, next, err := delivery(e)
+	if err != nil {
 		return fmt.Errorf("%w: event %q: %w", errForeign, e.ID, err)
-	}
-	next := d.SeqNum + 1
-	if id, err := strconv.ParseUint(e.ID, 10, 64); err == nil {
-		next = max(next, id) // an event without an id has that of the one before
 	}
 	if f.req.Cursor != nil && next <= *f.req.Cursor {
 		return nil // seen before the cut
@@ -207,4 +204,30 @@ func (f *follower) event(r request, e sse.Event) error {
 		return errLeft
 	}
 	return nil
+}
+
+// delivery returns what an envelope event holds, and the position to resume at:
+// its id, or behind its record, whichever is later, as an event without an id has
+// that of the one before.
+func delivery(e sse.Event) (d api.Delivery, next uint64, err error) {
+	var in struct {
+		SeqNum *uint64 `json:"seq_num"`
+		api.Delivery
+	}
+	if err := json.Unmarshal(e.Data, &in); err != nil {
+		return d, 0, err
+	}
+	id, err := strconv.ParseUint(e.ID, 10, 64)
+	if err != nil {
+		id = 0
+	}
+	switch {
+	case in.SeqNum != nil && *in.SeqNum < math.MaxUint64:
+		in.Delivery.SeqNum = *in.SeqNum
+	case in.SeqNum == nil && id > 0:
+		in.Delivery.SeqNum = id - 1
+	default:
+		return d, 0, errors.New("no position in it")
+	}
+	return in.Delivery, max(id, in.Delivery.SeqNum+1), nil
 }

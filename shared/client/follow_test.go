@@ -157,6 +157,7 @@ func TestFollowReads(t *testing.T) {
 		{"events of other names", "event: ping\ndata: x\n\nevent: gap\ndata: {}\n\n" + event(0), []uint64{0}},
 		{"an event without data", "event: envelope\nid: 5\n\n" + event(0), []uint64{0}},
 		{"over 1 MiB, then a small one", "event: envelope\nid: 1\ndata: " + big + "\n\n" + event(1), []uint64{0, 1}},
+		{"a position only in the id", "event: envelope\ndata: {\"envelope\":{}}\nid: 5\n\n", []uint64{4}},
 		{"positions that are not dense", event(0) + event(7), []uint64{0, 7}},
 		{"an event twice", event(0) + event(0) + event(1), []uint64{0, 1}},
 	} {
@@ -295,6 +296,12 @@ func TestFollowStops(t *testing.T) {
 			"an event that is no delivery",
 			answer{chunks: []string{"event: envelope\nid: 7\ndata: {\"seq_num\":\n\n"}, end: hold},
 			`an event that is no delivery: event "7": jsontext: unexpected EOF within "/seq_num" after offset 11`,
+		},
+		{"an event without a position", answer{chunks: []string{"event: envelope\ndata: null\n\n"}, end: hold}, `an event that is no delivery: event "": no position in it`},
+		{
+			"an event at no position that can be passed",
+			answer{chunks: []string{"data: {\"seq_num\":18446744073709551615}\n\n"}, end: hold},
+			`an event that is no delivery: event "": no position in it`,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

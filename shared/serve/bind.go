@@ -26,7 +26,6 @@ type binding struct {
 	index []int
 	set   func(reflect.Value, string) error
 	key   string // of a header, as http.Header has it
-	list  bool   // of a header of any text: given twice it is one list
 }
 
 // newBinder panics on a field of a type that no text can be bound to.
@@ -40,7 +39,7 @@ func newBinder(t reflect.Type) *binder {
 		case route.InQuery:
 			b.query = append(b.query, x)
 		case route.InHeader:
-			x.key, x.list = http.CanonicalHeaderKey(f.Name), f.Type == reflect.TypeFor[string]()
+			x.key = http.CanonicalHeaderKey(f.Name)
 			b.header = append(b.header, x)
 		}
 	}
@@ -204,14 +203,11 @@ func shown(name string) string {
 	return name
 }
 
-// bindHeader sets the header fields of v. An empty header is an absent one.
+// bindHeader sets the header fields of v. An empty header is an absent one, and
+// one given twice is a list (RFC 9110, 5.3), which no id and no number is.
 func (b *binder) bindHeader(v reflect.Value, h http.Header) error {
 	for _, x := range b.header {
-		values := h[x.key]
-		if len(values) > 1 && !x.list {
-			return api.InvalidParameter(x.name, "the header %s is given more than once", x.name)
-		}
-		if s := strings.Join(values, ", "); s != "" {
+		if s := strings.Join(h[x.key], ", "); s != "" {
 			if err := x.bind(v, s); err != nil {
 				return err
 			}

@@ -174,6 +174,18 @@ func TestBodyLimit(t *testing.T) {
 	}
 }
 
+// A client that asks first is spared a body that is too large.
+func TestBodyLimitIsToldBeforeTheBody(t *testing.T) {
+	var got []api.SendRequest
+	srv := httptest.NewServer(sink(newWorld(t, env.Config{}).Env, &got))
+	defer srv.Close()
+	status := rawStatus(t, srv.Listener.Addr().String(), fmt.Sprintf(
+		"POST %s HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", sendPath, operator, api.MaxBodyBytes+1))
+	if status != http.StatusRequestEntityTooLarge {
+		t.Errorf("answered %d; want 413 and no 100", status)
+	}
+}
+
 // A body that breaks off is a 400, and nothing of it is used.
 func TestBodyBreaksOff(t *testing.T) {
 	var got []api.SendRequest

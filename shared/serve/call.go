@@ -53,8 +53,6 @@ func (m *mux) open(w http.ResponseWriter, r *http.Request) *call {
 		c.id = newRequest(m.env.Rand)
 	}
 	w.Header().Set("X-Request-Id", string(c.id))
-	// The deadline of the request before on this connection may have passed.
-	c.writeWithin(requestTime + writeTime)
 	return c
 }
 

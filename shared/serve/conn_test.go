@@ -98,6 +98,32 @@ func TestStuckReaderEnds(t *testing.T) {
 	})
 }
 
+// So is one that does not take a single answer.
+func TestStuckReaderOfAnAnswerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, env.Config{})
+		conn := dial(t, messages(w.Env, nil, func(context.Context, caller, *api.GetMessageRequest) (*api.Delivery, error) {
+			return &api.Delivery{TraceParent: strings.Repeat("x", 1<<20)}, nil
+		}))
+		begun := time.Now()
+		request(t, conn, "GET /v1/agents/alice/messages/m1 HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\n\r\n", aliceKey)
+		r := bufio.NewReaderSize(conn, 16)
+		if line, err := r.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+			t.Fatalf("status line %q, %v; want 200", line, err)
+		}
+		time.Sleep(29 * time.Second)
+		synctest.Wait()
+		if n := len(w.lines(t)); n != 0 {
+			t.Errorf("%d lines logged after %v; want the answer still on its way", n, time.Since(begun))
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if n := len(w.lines(t)); n != 1 {
+			t.Errorf("%d lines logged after %v; want the answer given up", n, time.Since(begun))
+		}
+	})
+}
+
 // A slow reader that does read keeps its stream as long as it likes.
 func TestSlowReaderGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -199,6 +225,27 @@ func TestOperationTime(t *testing.T) {
 		if took := time.Since(begun); err != nil || took != 28*time.Second || !strings.Contains(string(answer), `"outcome":"unknown"`) {
 			t.Errorf("answered %d %s after %v, %v; want an unknown outcome after 28 s", resp.StatusCode, answer, took, err)
 		}
+	})
+}
+
+// A stream is not ended by the deadline of the body that its request had.
+func TestStreamOutlivesTheBodysDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := dial(t, inbox(newWorld(t, env.Config{}).Env, nil, steps(step{}, step{after: 70 * time.Second, events: []sse.Event{event("1")}})))
+		request(t, conn, "GET /v1/agents/alice/inbox?follow=true HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\nContent-Length: 2\r\n\r\n{}", aliceKey)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Closing the body would read it to its end, which never comes.
+		defer conn.Close()
+		lines := bufio.NewScanner(resp.Body)
+		for lines.Scan() {
+			if lines.Text() == "id: 1" {
+				return
+			}
+		}
+		t.Errorf("the stream ended without its event: %v", lines.Err())
 	})
 }
 

@@ -45,7 +45,7 @@ func (c cors) answer(h http.Header, r *http.Request) {
 	switch {
 	case slices.Contains(c.origins, "*"):
 		h.Set("Access-Control-Allow-Origin", "*")
-	case origin != "" && slices.Contains(c.origins, origin):
+	case slices.Contains(c.origins, origin):
 		h.Set("Access-Control-Allow-Origin", origin)
 	default:
 		return

@@ -338,6 +338,35 @@ func TestStreamWriteFails(t *testing.T) {
 	})
 }
 
+// A client that leaves while an event is written ends its source as well, and
+// the loop that waits for it.
+func TestStreamLeftWhileWriting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		p := newTape(t)
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/agents/alice/inbox?follow=true", nil)
+		r.Header.Set("Authorization", "Bearer "+aliceKey)
+		h := inbox(newWorld(t, env.Config{}).Env, nil, steps(step{events: []sse.Event{event("1")}}))
+		h.ServeHTTP(leaving{p, leave}, r)
+		if since := time.Since(p.begun); since > 10*time.Second {
+			t.Errorf("ended after %v; want it to end with the client", since)
+		}
+	})
+}
+
+// leaving is a client that leaves at each write, and takes a second for it.
+type leaving struct {
+	*tape
+	leave func()
+}
+
+func (l leaving) Write(b []byte) (int, error) {
+	l.leave()
+	time.Sleep(time.Second)
+	return l.tape.Write(b)
+}
+
 // One batch is with the writer at a time: a source may use its memory again.
 func TestStreamBatchMayBeReused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -53,8 +53,9 @@ func (e *Engine) Append(ctx context.Context, basin, name string, in Input) (Ack,
 }
 
 // Submit checks in and queues it for the next commit, behind what was submitted
-// before it from the same goroutine. It waits while more than 64 MiB are queued.
-// in is the caller's again on return.
+// before it from the same goroutine. While more than 64 MiB are queued it waits
+// for the disk, 5 s at most, then the outcome is ErrBusy. in is the caller's again
+// on return.
 //
 // The order of the checks in a commit is: the stream is there (or its basin
 // creates it on append), fencing token, position, timestamps. Each is made
@@ -66,8 +67,8 @@ func (e *Engine) Submit(basin, name string, in Input) *Pending {
 		p.settle(err)
 		return p
 	}
-	if !e.queue.put(p) {
-		p.settle(e.closedErr())
+	if err := e.put(p); err != nil {
+		p.settle(err)
 	}
 	return p
 }
@@ -97,12 +98,13 @@ func (p *Pending) Wait(ctx context.Context) (Ack, error) {
 // Done is closed when Wait will not wait.
 func (p *Pending) Done() <-chan struct{} { return p.done }
 
-// closedErr returns why the queue is closed.
-func (e *Engine) closedErr() error {
-	if err := e.err(); err != nil {
-		return err
+// put queues t for the committer, which will settle it if err is nil.
+func (e *Engine) put(t task) error {
+	err := e.queue.put(t)
+	if failed := e.err(); err != nil && failed != nil {
+		return failed
 	}
-	return ErrClosed
+	return err
 }
 
 // prepare does all of an append that needs no order.
@@ -162,12 +164,8 @@ func (p *Pending) settle(err error) {
 	}
 	if p.err == nil {
 		p.ack.Tail = p.ack.End
-		if st := p.state; st != nil {
-			st.mu.Lock()
-			if tail := st.durable; tail.next > p.ack.End.Seq {
-				p.ack.Tail = stream.Position{Seq: tail.next, Timestamp: stream.Timestamp(tail.time)}
-			}
-			st.mu.Unlock()
+		if st := p.state; st != nil && st.durable.next > p.ack.End.Seq { // in the committer, whose it is to write
+			p.ack.Tail = st.durable.tail()
 		}
 	} else {
 		p.ack = Ack{}

@@ -29,7 +29,10 @@ func (e *Engine) CreateBasin(ctx context.Context, name string, c BasinConfig, re
 		info = b.info()
 		return nil
 	})
-	return info, provision, err
+	if err != nil {
+		return Info{}, 0, err // the change may be running yet
+	}
+	return info, provision, nil
 }
 
 // EnsureBasin makes a basin of c, or makes c the configuration of the one that there is.
@@ -49,7 +52,10 @@ func (e *Engine) EnsureBasin(ctx context.Context, name string, c BasinConfig) (I
 		info = b.info()
 		return nil
 	})
-	return info, provision, err
+	if err != nil {
+		return Info{}, 0, err // the change may be running yet
+	}
+	return info, provision, nil
 }
 
 // ReconfigureBasin lets change edit the configuration. Streams keep theirs.
@@ -68,7 +74,10 @@ func (e *Engine) ReconfigureBasin(ctx context.Context, name string, change func(
 		g.reconfigureBasin(b, c)
 		return nil
 	})
-	return c.clone(), err
+	if err != nil {
+		return BasinConfig{}, err
+	}
+	return c.clone(), nil
 }
 
 // DeleteBasin removes a basin, its streams and their records. When it returns the name is free.

@@ -135,6 +135,7 @@ func (g *group) writeHead(st *state) {
 		}
 	}
 	if due := h.dueNext(st.life.Config); due != 0 && (h.due == 0 || due < h.due) {
+		due = max(due, g.now) // the sweeper does not look far back
 		g.unschedule(st)
 		h.due = due
 		g.set(st.key.due(due), binary.BigEndian.AppendUint64(nil, st.id))

@@ -143,7 +143,7 @@ func all(t *testing.T, e *engine.Engine, name string) (entries []stream.Entry) {
 func TestPowerCut(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	fs, total := vfs.NewCrashableMem(), 0
-	for round := range 20 {
+	for round := range 12 {
 		fs = vfs.NewCrashableMem() // each round begins with an empty disk
 		e, err := engine.Open(engine.Options{Dir: "data", FS: fs})
 		if err != nil {
@@ -168,7 +168,7 @@ func TestPowerCut(t *testing.T) {
 				}
 			})
 		}
-		for range 4 { // several cuts, each of which somebody may wake up to
+		for range 3 { // several cuts, each of which somebody may wake up to
 			timer := time.NewTimer(time.Duration(rng.Int64N(int64(6 * time.Millisecond))))
 			<-timer.C
 			acked := log.copy()
@@ -254,7 +254,7 @@ func count(t *testing.T, e *engine.Engine) (n [crashWriters]int) {
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	var log ackLog
-	for round := range 4 {
+	for round := range 3 {
 		// The lines of a process that is killed end somewhere; what is read of them is true.
 		out := killed(t, dir, time.Duration(100+70*round)*time.Millisecond)
 		for _, line := range out {

@@ -21,13 +21,17 @@ func (e *Engine) openDB(o Options) error {
 	// The newest format, also because its tables are written without channels
 	// that Pebble shares between databases: those break synctest.
 	po := &pebble.Options{
-		FS:                    o.FS,
-		Logger:                pebbleLog{e},
-		FormatMajorVersion:    pebble.FormatNewest,
-		MemTableSize:          32 << 20,
-		CacheSize:             16 << 20,
-		BytesPerSync:          1 << 20,
-		L0CompactionThreshold: 4,
+		FS:                 o.FS,
+		Logger:             pebbleLog{e},
+		FormatMajorVersion: pebble.FormatNewest,
+		MemTableSize:       32 << 20,
+		CacheSize:          16 << 20,
+		BytesPerSync:       1 << 20,
+		// A burst may fill level 0 faster than it is compacted: reads then look at
+		// more tables for a while, where Pebble's default would stop all appends.
+		L0CompactionThreshold:       4,
+		L0StopWritesThreshold:       1000,
+		MemTableStopWritesThreshold: 4,
 	}
 	for i := range po.Levels {
 		po.Levels[i].FilterPolicy = bloom.FilterPolicy(10) // most look-ups are of names not yet there

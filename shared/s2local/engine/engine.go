@@ -123,6 +123,9 @@ func (e *Engine) Close() error {
 // disk refused a commit, or Close.
 func (e *Engine) Failed() <-chan struct{} { return e.ended }
 
+// Err returns what every call gives when the engine answers no more, nil until then.
+func (e *Engine) Err() error { return e.err() }
+
 // fail makes every call from now on give err, which is in the tree of ErrStorage.
 func (e *Engine) fail(err error) {
 	if e.end(err) {

@@ -19,6 +19,7 @@ var (
 	ErrExists         = errors.New("resource exists")
 	ErrDeleted        = errors.New("stream was deleted")  // under a Stream that was opened before
 	ErrClosed         = errors.New("engine is closed")    // refused
+	ErrBusy           = errors.New("engine is busy")      // refused: too much is queued, and the disk takes nothing
 	ErrStorage        = errors.New("storage has failed")  // nothing works until the engine is opened again
 	ErrLocked         = errors.New("data folder is busy") // another process has it open
 )

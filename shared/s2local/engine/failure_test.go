@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -151,4 +153,60 @@ func TestClose(t *testing.T) {
 			t.Errorf("watch: err = %v; want ErrClosed", err)
 		}
 	}
+}
+
+// A disk that takes nothing for a while keeps nobody waiting longer than they
+// want, and bounds what is queued; what was queued lands when it works again.
+func TestStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stalled atomic.Bool
+		resume := make(chan struct{})
+		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if stalled.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+				<-resume
+			}
+			return nil
+		}))
+		e := open(t, engine.Options{Dir: "data", FS: fs})
+		create(t, e, "s")
+		stalled.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		first := e.Submit(basin, "s", input("first"))
+		if _, err := first.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("append: err = %v; want the context's", err)
+		}
+		if _, _, err := e.EnsureStream(ctx, basin, "other", engine.StreamConfig{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("ensure: err = %v; want the context's", err)
+		}
+		large := input(strings.Repeat("x", 1<<20-8))
+		began, queued := time.Now(), 0
+		for {
+			p := e.Submit(basin, "s", large)
+			select {
+			case <-p.Done():
+				if _, err := p.Wait(t.Context()); !errors.Is(err, engine.ErrBusy) {
+					t.Fatalf("append behind %d MiB: err = %v; want ErrBusy", queued, err)
+				}
+			default:
+				queued++
+				continue
+			}
+			break
+		}
+		if waited := time.Since(began); queued < 60 || queued > 70 || waited != 5*time.Second {
+			t.Errorf("refused behind %d MiB after %v; want 64 MiB and 5 s", queued, waited)
+		}
+		if tail, err := e.Tail(t.Context(), basin, "s"); err != nil || tail.Seq != 0 {
+			t.Errorf("tail: %v, %v; want what is durable, nothing", tail, err)
+		}
+		stalled.Store(false)
+		close(resume)
+		if ack, err := first.Wait(t.Context()); err != nil || ack.Start.Seq != 0 {
+			t.Errorf("the first append: %+v, %v; want it at 0", ack, err)
+		}
+		if ack := add(t, e, "s", input("last")); ack.Start.Seq != uint64(1+queued) {
+			t.Errorf("the next append: at %d; want it behind %d", ack.Start.Seq, queued)
+		}
+	})
 }

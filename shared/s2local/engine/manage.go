@@ -41,8 +41,8 @@ func (c *change) settle(err error) {
 	close(c.done)
 }
 
-// change runs do in the committer. A change that was submitted is waited for
-// even if ctx ends: the committer answers soon, and the caller knows then.
+// change runs do in the committer and waits for its outcome. If ctx ends first
+// it may still be made, and do may still run.
 func (e *Engine) change(ctx context.Context, do func(g *group) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("change: %w", ctx.Err())
@@ -51,13 +51,15 @@ func (e *Engine) change(ctx context.Context, do func(g *group) error) error {
 		return err
 	}
 	c := &change{do: do, done: make(chan struct{})}
-	if !e.queue.put(c) {
-		return e.closedErr()
+	if err := e.put(c); err != nil {
+		return err
 	}
 	select {
 	case <-c.done:
 		return c.err
 	case <-e.ended:
+	case <-ctx.Done():
+		return fmt.Errorf("change: %w", ctx.Err())
 	}
 	select { // the outcome came with the end
 	case <-c.done:

@@ -1,11 +1,16 @@
 package engine
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
-// What waits for the committer, and how much of it goes into one commit.
+// What waits for the committer, how much of it goes into one commit, and how
+// long a caller waits until there is room.
 const (
 	maxQueued = 64 << 20
 	maxGroup  = 4 << 20
+	patience  = 5 * time.Second
 )
 
 // A task is an append or a change, submitted to the committer.
@@ -29,20 +34,39 @@ type queue struct {
 
 func (q *queue) init() { q.filled.L, q.room.L = &q.mu, &q.mu }
 
-// put waits for room, then adds t. It reports whether t will be settled.
-func (q *queue) put(t task) bool {
+// put waits for room, then adds t. If it returns nil, t will be settled.
+func (q *queue) put(t task) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.size > maxQueued && !q.closed {
-		q.room.Wait()
+	if q.size > maxQueued {
+		if !q.waitForRoom() {
+			return ErrBusy
+		}
 	}
 	if q.closed {
-		return false
+		return ErrClosed
 	}
 	q.size += t.weight()
 	q.tasks = append(q.tasks, t)
 	q.filled.Signal()
-	return true
+	return nil
+}
+
+// waitForRoom reports whether there is any, or the queue is closed, within
+// patience. q.mu is held.
+func (q *queue) waitForRoom() bool {
+	late := false
+	timer := time.AfterFunc(patience, func() {
+		q.mu.Lock()
+		late = true
+		q.mu.Unlock()
+		q.room.Broadcast()
+	})
+	defer timer.Stop()
+	for q.size > maxQueued && !q.closed && !late {
+		q.room.Wait()
+	}
+	return !late
 }
 
 // wait waits for a task. It reports false once the queue is closed and empty.

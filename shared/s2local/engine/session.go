@@ -40,9 +40,9 @@ func (s *Session) Submit(in Input) *Pending {
 		p.settle(err)
 		return p
 	}
-	if !s.e.queue.put(sessionAppend{p, s}) {
+	if err := s.e.put(sessionAppend{p, s}); err != nil {
 		s.broken = true
-		p.settle(s.e.closedErr())
+		p.settle(err)
 	}
 	return p
 }

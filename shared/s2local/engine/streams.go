@@ -30,7 +30,10 @@ func (e *Engine) CreateStream(ctx context.Context, basin, name string, c StreamC
 		info, provision = st.life.info(name), Noop
 		return nil
 	})
-	return info, provision, err
+	if err != nil {
+		return Info{}, 0, err // the change may be running yet
+	}
+	return info, provision, nil
 }
 
 // EnsureStream makes a stream of c, or makes c, unset members from the basin and
@@ -52,7 +55,10 @@ func (e *Engine) EnsureStream(ctx context.Context, basin, name string, c StreamC
 		}
 		return err
 	})
-	return info, provision, err
+	if err != nil {
+		return Info{}, 0, err // the change may be running yet
+	}
+	return info, provision, nil
 }
 
 // ReconfigureStream lets change edit the configuration, in which no member is
@@ -72,7 +78,10 @@ func (e *Engine) ReconfigureStream(ctx context.Context, basin, name string, chan
 		resolved = c.resolve(b.Config)
 		return g.reconfigure(st, resolved)
 	})
-	return resolved.clone(), err
+	if err != nil {
+		return StreamConfig{}, err
+	}
+	return resolved.clone(), nil
 }
 
 // DeleteStream removes a stream and its records. When it returns the name is free.
@@ -257,6 +266,9 @@ func (g *group) remove(st *state) {
 	g.delete(st.key.in(keyLife))
 	g.delete(st.key.in(keyHead))
 	g.unschedule(st)
+	if st.staged.empty() && st.staged.first == st.trimmedTo {
+		return // an earlier trim took all that there was
+	}
 	first := batchKey(nil, st.key.basin, st.id, 0)
 	g.check(g.batch.DeleteRange(first, after(first[:batchKeyLen-8]), nil))
 }

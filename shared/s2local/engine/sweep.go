@@ -19,17 +19,23 @@ const (
 	sweepLeast = 24 * 60 * 60 * 1000 // ms
 )
 
+// sweepBack is how far before its last look the sweeper looks, in ms: over the
+// tombstones of all that it has removed it would take ever longer.
+const sweepBack = 60 * 1000
+
 // sweep removes what is past its retention, and streams that were empty for too
 // long, when they are due. It runs until the engine is closed.
 func (e *Engine) sweep() {
-	for {
-		next, err := e.sweepOnce()
+	for from := int64(0); ; {
+		began := e.nowMS()
+		next, err := e.sweepOnce(from)
 		if err != nil {
 			if !errors.Is(err, ErrClosed) {
 				e.log.Error("retention stopped", slog.Any("error", err))
 			}
 			return
 		}
+		from = max(0, began-sweepBack)
 		wait := time.Duration(min(next-e.nowMS(), sweepLeast)) * time.Millisecond
 		timer := time.NewTimer(max(sweepEvery, wait))
 		if next == math.MaxInt64 {
@@ -56,12 +62,12 @@ func (e *Engine) kickSweeper() {
 	}
 }
 
-// sweepOnce handles what is due and returns when to do it again, in ms.
-func (e *Engine) sweepOnce() (next int64, err error) {
+// sweepOnce handles what became due since from and returns when to do it again, in ms.
+func (e *Engine) sweepOnce(from int64) (next int64, err error) {
 	// Whatever is scheduled from here on kicks.
 	e.sweepAt.Store(math.MaxInt64)
 	for {
-		due, next, err := e.dueNow()
+		due, next, err := e.dueNow(from)
 		if err != nil {
 			return 0, err
 		}
@@ -96,13 +102,14 @@ type dueLife struct {
 	at  int64
 }
 
-// dueNow returns some of what is due, and if that is none, when something will be.
-func (e *Engine) dueNow() (due []dueLife, next int64, err error) {
+// dueNow returns some of what became due since from, and if that is none, when
+// something will be.
+func (e *Engine) dueNow(from int64) (due []dueLife, next int64, err error) {
 	if err := e.enter(); err != nil {
 		return nil, 0, err
 	}
 	defer e.leave()
-	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: []byte{keyDue}, UpperBound: []byte{keyDue + 1}})
+	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: streamKey{}.due(from), UpperBound: []byte{keyDue + 1}})
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: %w", ErrStorage, err)
 	}
@@ -154,10 +161,7 @@ func (e *Engine) expire(d dueLife) (*change, error) {
 		}
 		return nil
 	}}
-	if !e.queue.put(c) {
-		return nil, e.closedErr()
-	}
-	return c, nil
+	return c, e.put(c)
 }
 
 // expired returns the first position of d that is within its retention, and the

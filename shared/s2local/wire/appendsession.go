@@ -39,7 +39,7 @@ func pause(ctx context.Context, d time.Duration) {
 type submitted struct {
 	pending *engine.Pending
 	size    int64
-	err     error // instead: the frame can't be submitted, and is the last
+	err     error // instead: why there will be no more frames, if not for the client's clean end
 }
 
 // appendSession answers each input of the session in order. The first that is
@@ -51,7 +51,6 @@ func (s *Server) appendSession(w http.ResponseWriter, r *http.Request, basin, na
 	}
 	session := s.engine.Session(basin, name)
 	out := s.beginSession(w)
-	// Reading must end before this returns, as the body is the server's then.
 	ctx, cancel := context.WithCancel(r.Context())
 	in := make(chan submitted, sessionBatches)
 	budget := semaphore.NewWeighted(sessionBytes)
@@ -59,32 +58,33 @@ func (s *Server) appendSession(w http.ResponseWriter, r *http.Request, basin, na
 		defer close(in)
 		s.submit(ctx, r.Body, session, budget, in)
 	}()
+	// The body is the server's once this has returned: nobody may read it then.
 	defer func() {
 		cancel()
-		_ = out.control.SetReadDeadline(time.Unix(1, 0)) // a server that can't is one without sessions to end
-		for range in {                                   // until the reader is gone
+		out.stopReading()
+		for range in { // until the reader is gone
 		}
 	}()
 	draining := s.draining
 	for {
+		if len(in) == 0 && out.flush() != nil {
+			return nil
+		}
 		select {
 		case <-draining:
-			// What was submitted is answered; the reader stops taking more.
 			draining = nil
-			_ = out.control.SetReadDeadline(time.Unix(1, 0))
+			out.stopReading() // what was submitted is answered; then comes the reader's error
 		case next, more := <-in:
-			switch {
-			case !more && draining == nil:
-				pause(r.Context(), ackPause)
-				out.end(faultf(serverDraining, "the server is shutting down"))
-				return nil
-			case !more:
+			if !more {
+				_ = out.flush() // the client is gone
 				return nil
 			}
-			if err := out.answer(ctx, next, len(in) == 0); err != nil {
-				if r.Context().Err() == nil {
-					out.end(s.told(ctx, err))
+			if err := out.answer(ctx, next); err != nil {
+				f := s.told(ctx, err)
+				if f.code == serverDraining && out.flush() == nil {
+					pause(ctx, ackPause)
 				}
+				out.end(f)
 				return nil
 			}
 			budget.Release(next.size)
@@ -109,11 +109,18 @@ func (s *Server) appendable(ctx context.Context, basin, name string) error {
 	return nil
 }
 
-// answer waits for the outcome of in and sends its ack; flush says that nothing
-// comes right behind it.
-func (o *session) answer(ctx context.Context, in submitted, flush bool) error {
+// answer waits for the outcome of in and writes its ack. It flushes what was
+// written before if it has to wait.
+func (o *session) answer(ctx context.Context, in submitted) error {
 	if in.err != nil {
 		return in.err
+	}
+	select {
+	case <-in.pending.Done():
+	default:
+		if err := o.flush(); err != nil {
+			return err
+		}
 	}
 	ack, err := in.pending.Wait(ctx)
 	if err != nil {
@@ -123,8 +130,12 @@ func (o *session) answer(ctx context.Context, in submitted, flush bool) error {
 	o.buf, at = beginFrame(o.buf[:0])
 	o.buf = ackProto(o.buf, ack)
 	endFrame(o.buf, at)
-	return o.write(flush)
+	return o.write()
 }
+
+// stopReading makes a read of the request's body fail, now and later. A server
+// that can't do it has no body of which the end is not known.
+func (o *session) stopReading() { _ = o.control.SetReadDeadline(time.Unix(1, 0)) }
 
 // submit reads frames and submits them until the body, the session or the server
 // ends.
@@ -132,12 +143,10 @@ func (s *Server) submit(ctx context.Context, body io.Reader, to *engine.Session,
 	r := bufio.NewReaderSize(body, 64<<10)
 	for {
 		next, err := s.nextInput(ctx, r, to, budget)
-		if err != nil {
-			if errors.Is(err, io.EOF) || s.isDraining() {
-				return
-			}
-			next.err = err
+		if errors.Is(err, io.EOF) {
+			return
 		}
+		next.err = err
 		select {
 		case out <- next:
 		case <-ctx.Done():
@@ -149,16 +158,18 @@ func (s *Server) submit(ctx context.Context, body io.Reader, to *engine.Session,
 	}
 }
 
+// nextInput reads one frame and submits it. io.EOF is the client's clean end.
 func (s *Server) nextInput(ctx context.Context, r *bufio.Reader, to *engine.Session, budget *semaphore.Weighted) (submitted, error) {
 	b, err := s.codings.nextFrame(r)
-	if errors.Is(err, errFrame) {
+	switch {
+	case errors.Is(err, io.EOF):
+		return submitted{}, io.EOF
+	case s.isDraining():
+		return submitted{}, errDraining()
+	case errors.Is(err, errFrame):
 		return submitted{}, faultf(badFrame, "%v", err)
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
+	case err != nil:
 		return submitted{}, faultf(clientHangup, "the body broke off")
-	}
-	if err != nil {
-		return submitted{}, err
 	}
 	in, err := inputOfProto(b)
 	if err != nil {
@@ -171,9 +182,6 @@ func (s *Server) nextInput(ctx context.Context, r *bufio.Reader, to *engine.Sess
 	if err := budget.Acquire(ctx, size); err != nil {
 		return submitted{}, err
 	}
-	if s.isDraining() {
-		return submitted{}, faultf(serverDraining, "the server is shutting down")
-	}
 	return submitted{pending: to.Submit(in), size: size}, nil
 }
 
@@ -185,3 +193,5 @@ func (s *Server) isDraining() bool {
 		return false
 	}
 }
+
+func errDraining() *fault { return faultf(serverDraining, "the server is shutting down") }

@@ -111,11 +111,12 @@ func TestSDKSessionsReconnect(t *testing.T) {
 	defer cancel()
 	retry := &s2.RetryConfig{MaxAttempts: 20, MinBaseDelay: 20 * time.Millisecond, MaxBaseDelay: 100 * time.Millisecond}
 	seen := make(chan []string, 1)
-	go func() { seen <- follow(ctx, t, h.sdk(retry).Stream("s"), 0, records) }()
+	reader, writer := h.sdk(retry).Stream("s"), h.sdk(retry).Stream("s")
+	go func() { seen <- follow(ctx, t, reader, 0, records) }()
 	appended := make(chan struct{})
 	go func() {
 		defer close(appended)
-		session, err := h.sdk(retry).Stream("s").AppendSession(ctx, &s2.AppendSessionOptions{RetryConfig: retry})
+		session, err := writer.AppendSession(ctx, &s2.AppendSessionOptions{RetryConfig: retry})
 		if err != nil {
 			t.Errorf("append session: %v", err)
 			return

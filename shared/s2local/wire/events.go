@@ -32,12 +32,12 @@ func (s *Server) readEvents(w http.ResponseWriter, r *http.Request, basin, name 
 	streamHeaders(w, mimeEvents)
 	w.WriteHeader(http.StatusOK)
 	out := &session{w: w, control: http.NewResponseController(w)}
-	_ = out.control.Flush() // see write
+	_ = out.control.Flush() // the client is gone
 	for p, err := range reading.parts(ctx, s.draining) {
 		switch {
 		case err != nil:
 			out.event("event: error\n", s.told(ctx, err).body())
-			_ = out.write(true) // the client is gone
+			_ = out.send() // the client is gone
 			return nil
 		case len(p.entries) == 0:
 			out.event("event: ping\n", ping(*p.tail, time.Now()))
@@ -45,12 +45,12 @@ func (s *Server) readEvents(w http.ResponseWriter, r *http.Request, basin, name 
 			sent.add(p.entries)
 			out.event("event: batch\nid: "+sent.String()+"\n", batchJSON(nil, f, p.entries, p.tail))
 		}
-		if out.write(true) != nil {
+		if out.send() != nil {
 			return nil
 		}
 	}
 	out.event("", []byte("[DONE]"))
-	_ = out.write(true) // the client is gone
+	_ = out.send() // the client is gone
 	return nil
 }
 

@@ -140,6 +140,8 @@ func faultOf(err error) *fault {
 		return faultf(exists, "%v", err)
 	case errors.Is(err, engine.ErrClosed):
 		return faultf(unavailable, "the store is closed")
+	case errors.Is(err, engine.ErrBusy):
+		return faultf(unavailable, "the store is busy")
 	case errors.Is(err, engine.ErrStorage):
 		return faultf(storage, "the store has failed and must be opened again")
 	}

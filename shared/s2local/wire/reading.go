@@ -188,7 +188,7 @@ func (r *reading) wait(ctx context.Context, deadline *deadline, draining <-chan 
 	case <-deadline.expired():
 		return expired, nil
 	case <-draining:
-		return 0, faultf(serverDraining, "the server is shutting down")
+		return 0, errDraining()
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}

@@ -261,7 +261,7 @@ func TestCodings(t *testing.T) {
 	}
 }
 
-func (h *host) appendText(t *testing.T, name, body string) {
+func (h *host) appendText(t testing.TB, name, body string) {
 	t.Helper()
 	in := engine.Input{Records: []engine.Record{{Body: []byte(body)}}}
 	if _, err := h.engine.Append(context.WithoutCancel(t.Context()), basin, name, in); err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 )
@@ -120,8 +121,14 @@ func writeBytes(w http.ResponseWriter, status int, mime string, b []byte) {
 // its content coding is undone. No legal append is longer in protobuf.
 const maxBody = 2 << 20
 
+// bodyTimeout is how long such a body may take to come.
+const bodyTimeout = 30 * time.Second
+
 // body reads the whole body of r, its content coding undone.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not every server can
+	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if _, long := errors.AsType[*http.MaxBytesError](err); long {
 		return nil, tooLarge()

@@ -100,14 +100,14 @@ func protocols() *http.Protocols {
 }
 
 // http2Config makes room for many sessions on one connection, which is how the
-// SDKs open them: with the default buffers, one append session that waits for
-// the store would stop the others. The pings find dead clients, as sessions have
-// no write timeout.
+// SDKs open them: with the default buffers, which are as large for a session as
+// for its connection, one append session that waits for the store would stop the
+// others. The pings find dead clients, as sessions have no write timeout.
 func http2Config() *http.HTTP2Config {
 	return &http.HTTP2Config{
 		MaxConcurrentStreams:          2000,
-		MaxReceiveBufferPerConnection: 16 << 20,
-		MaxReceiveBufferPerStream:     4 << 20,
+		MaxReceiveBufferPerConnection: 4<<20 - 1, // the most there is
+		MaxReceiveBufferPerStream:     512 << 10,
 		SendPingTimeout:               30 * time.Second,
 		PingTimeout:                   15 * time.Second,
 		WriteByteTimeout:              time.Minute,

@@ -36,19 +36,19 @@ const (
 
 // A host is a server on a loopback port.
 type host struct {
-	t      *testing.T
+	t      testing.TB
 	addr   string
 	engine *engine.Engine
 	stop   func() // ends the server and waits for its end
 }
 
 // startHost serves e on addr, which may end in port 0, until the test ends.
-func startHost(t *testing.T, e *engine.Engine, addr string) *host {
+func startHost(t testing.TB, e *engine.Engine, addr string) *host {
 	t.Helper()
 	return startHostFor(t, e, addr, token)
 }
 
-func startHostFor(t *testing.T, e *engine.Engine, addr, token string) *host {
+func startHostFor(t testing.TB, e *engine.Engine, addr, token string) *host {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -77,7 +77,7 @@ func newHost(t *testing.T) *host {
 	return startHost(t, e, "127.0.0.1:0")
 }
 
-func openEngine(t *testing.T, o engine.Options) *engine.Engine {
+func openEngine(t testing.TB, o engine.Options) *engine.Engine {
 	t.Helper()
 	o.Log = quiet()
 	e, err := engine.Open(o)
@@ -145,7 +145,7 @@ func (h *host) call(r *http.Request) (int, string, http.Header) {
 
 // A peer is a client's side of an S2S session.
 type peer struct {
-	t    *testing.T
+	t    testing.TB
 	in   *io.PipeWriter // frames of an append session
 	resp *http.Response
 	out  *bufio.Reader

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"net/http"
 
 	"agentchat/shared/stream"
@@ -11,6 +12,7 @@ type session struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	buf     []byte
+	written bool // and not flushed
 }
 
 // beginSession sends the head of the answer, so that the client knows that it
@@ -20,7 +22,7 @@ func (s *Server) beginSession(w http.ResponseWriter) *session {
 	o := &session{w: w, control: http.NewResponseController(w)}
 	_ = o.control.EnableFullDuplex() // HTTP/2 always is
 	w.WriteHeader(http.StatusOK)
-	_ = o.control.Flush() // see write
+	_ = o.control.Flush() // the client is gone
 	return o
 }
 
@@ -31,22 +33,38 @@ func streamHeaders(w http.ResponseWriter, mime string) {
 	h.Set("X-Accel-Buffering", "no")
 }
 
-// write sends what is in buf. An error means that the client is gone.
-func (o *session) write(flush bool) error {
-	if _, err := o.w.Write(o.buf); err != nil {
-		return err
-	}
-	if !flush {
+// write writes what is in buf; flush sends what was written. An error of either
+// means that the client is gone.
+func (o *session) write() error {
+	o.written = true
+	_, err := o.w.Write(o.buf)
+	return err
+}
+
+func (o *session) flush() error {
+	if !o.written {
 		return nil
 	}
-	return o.control.Flush()
+	o.written = false
+	if err := o.control.Flush(); !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
+}
+
+// send is both.
+func (o *session) send() error {
+	if err := o.write(); err != nil {
+		return err
+	}
+	return o.flush()
 }
 
 // end sends the terminal frame. A session never just stops with something left
 // to say: the SDKs take a clean end of the body for a success.
 func (o *session) end(f *fault) {
 	o.buf = appendTerminal(o.buf[:0], f)
-	_ = o.write(true) // the client is gone
+	_ = o.send() // the client is gone
 }
 
 // readSession answers a read as frames, one ReadBatch each.
@@ -62,25 +80,25 @@ func (s *Server) readSession(w http.ResponseWriter, r *http.Request, basin, name
 			out.end(s.told(ctx, err))
 			return nil
 		}
-		if out.send(p.entries, p.tail) != nil {
+		if out.batch(p.entries, p.tail) != nil {
 			return nil
 		}
 	}
 	return nil
 }
 
-// send sends entries as one frame, or as several if they would not fit: a page
+// batch sends entries as one frame, or as several if they would not fit: a page
 // is measured as S2 meters it, and many small headers are longer on the wire.
-func (o *session) send(entries []stream.Entry, tail *stream.Position) error {
+func (o *session) batch(entries []stream.Entry, tail *stream.Position) error {
 	var at int
 	o.buf, at = beginFrame(o.buf[:0])
 	o.buf = batchProto(o.buf, entries, tail)
 	if endFrame(o.buf, at) {
-		return o.write(true)
+		return o.send()
 	}
 	half := len(entries) / 2
-	if err := o.send(entries[:half], nil); err != nil {
+	if err := o.batch(entries[:half], nil); err != nil {
 		return err
 	}
-	return o.send(entries[half:], tail)
+	return o.batch(entries[half:], tail)
 }

@@ -15,9 +15,10 @@ import (
 )
 
 // Store is a stream.Store on an engine. Nothing of it is ever ambiguous while
-// the engine works: an append or a change that has reached the committer is
+// the disk works: an append or a change that has reached the committer is
 // waited for, some milliseconds, even if its ctx ends, so that the outcome is
-// always told. ErrUnknown is left for the disk that refused a commit.
+// always told. ErrUnknown is left for a disk that refused a commit, or takes
+// longer than 5 s over it.
 type Store struct {
 	engine *engine.Engine
 	base   string
@@ -40,11 +41,21 @@ func (s *Store) Append(ctx context.Context, name stream.Name, in stream.Batch) (
 		records[i] = engine.Record{Headers: r.Headers, Body: r.Body}
 	}
 	p := s.engine.Submit(s.basin(name.Basin()), name.String(), engine.Input{Records: records, At: in.At, Token: in.Token})
-	ack, err := p.Wait(context.WithoutCancel(ctx))
+	ctx, cancel := patient(ctx)
+	defer cancel()
+	ack, err := p.Wait(ctx)
 	if err != nil {
 		return stream.Ack{}, changed(err, "append to", name.String())
 	}
 	return stream.Ack{First: ack.Start.Seq, Next: ack.End.Seq, Timestamp: ack.End.Timestamp}, nil
+}
+
+// patience is how long a store may keep its callers waiting.
+const patience = 5 * time.Second
+
+// patient returns ctx with an end of its own instead of the caller's.
+func patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), patience)
 }
 
 // Read returns a page; see stream.Store.
@@ -170,7 +181,7 @@ func read(err error, name stream.Name) error {
 
 // changed is err of a call that may change something.
 func changed(err error, what, name string) error {
-	if errors.Is(err, engine.ErrStorage) {
+	if errors.Is(err, engine.ErrStorage) || errors.Is(err, context.DeadlineExceeded) {
 		return failed(what, name, fmt.Errorf("%w: %w", stream.ErrUnknown, err))
 	}
 	return failed(what, name, definite(err))
@@ -183,7 +194,8 @@ func definite(err error) error {
 		return fmt.Errorf("%w: %w", stream.ErrNotFound, err)
 	case errors.Is(err, engine.ErrExists):
 		return fmt.Errorf("%w: %w", stream.ErrExists, err)
-	case errors.Is(err, engine.ErrBasinNotFound), errors.Is(err, engine.ErrClosed), errors.Is(err, engine.ErrStorage):
+	case errors.Is(err, engine.ErrBasinNotFound), errors.Is(err, engine.ErrClosed),
+		errors.Is(err, engine.ErrBusy), errors.Is(err, engine.ErrStorage):
 		return fmt.Errorf("%w: %w", stream.ErrUnavailable, err)
 	}
 	return err

@@ -30,7 +30,7 @@ func (s *Store) List(ctx context.Context, prefix stream.Prefix, after stream.Nam
 }
 
 // Watch yields streams that moved; see stream.Store. A reader that is behind by
-// more than 65,536 streams is told of all of them again.
+// more streams than the engine keeps in memory is told of all of them again.
 func (s *Store) Watch(ctx context.Context, prefix stream.Prefix) iter.Seq2[[]stream.Moved, error] {
 	return func(yield func([]stream.Moved, error) bool) {
 		if ctx.Err() != nil {
@@ -60,6 +60,8 @@ func (s *Store) Create(ctx context.Context, name stream.Name, c stream.Config) e
 	if ctx.Err() != nil {
 		return canceled(ctx, "create", name)
 	}
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	_, _, err := s.engine.CreateStream(ctx, s.basin(name.Basin()), name.String(), config(c), "")
 	if err != nil {
 		return changed(err, "create", name.String())
@@ -72,6 +74,8 @@ func (s *Store) Delete(ctx context.Context, name stream.Name) error {
 	if ctx.Err() != nil {
 		return canceled(ctx, "delete", name)
 	}
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	if err := s.engine.DeleteStream(ctx, s.basin(name.Basin()), name.String()); err != nil {
 		return changed(err, "delete", name.String())
 	}
@@ -80,6 +84,11 @@ func (s *Store) Delete(ctx context.Context, name stream.Name) error {
 
 // Ensure makes both basins what they should be.
 func (s *Store) Ensure(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return failed("ensure basin", s.base, ctx.Err())
+	}
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	for _, b := range []stream.Basin{stream.Main, stream.Ops} {
 		if _, _, err := s.engine.EnsureBasin(ctx, s.basin(b), basin(b)); err != nil {
 			return changed(err, "ensure basin", s.basin(b))

@@ -33,6 +33,10 @@ setup: ## Fetch what the other targets need
 build: ## Build bin/agent-chat
 	$(GO) build $(BUILD) -o bin/agent-chat ./cmd/agent-chat
 
+.PHONY: bootstraps
+bootstraps: ## Build the Lambda functions into build/lambda: what is deployed, and its twin for this machine
+	@scripts/bootstraps
+
 .PHONY: race
 race: ## Run all tests with the race detector
 	$(GO) test -race -short ./...
@@ -61,6 +65,7 @@ fmt: ## Format
 .PHONY: gen
 gen: ## Rewrite the generated files
 	$(GO) test ./shared/openapi -update
+	$(GO) test ./functions -run TestBootstraps$$ -update
 
 .PHONY: check
 check: lint test ## Lint and test

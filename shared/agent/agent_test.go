@@ -63,26 +63,58 @@ func TestFold(t *testing.T) {
 		want      agent.State
 		events    int
 	}{
-		{"begun", []agent.Decision{agent.Register(named, g1, at(1))},
-			agent.State{Phase: agent.Registering, Generation: g1, Profile: named, CreatedAt: at(1), UpdatedAt: at(1)}, 1},
-		{"begun twice keeps its generation", []agent.Decision{agent.Register(named, g1, at(1)), agent.Register(named, g2, at(2))},
-			agent.State{Phase: agent.Registering, Generation: g1, Profile: named, CreatedAt: at(1), UpdatedAt: at(1)}, 1},
-		{"registered", registered(plain),
-			agent.State{Phase: agent.Registered, Generation: g1, CreatedAt: at(1), UpdatedAt: at(1)}, 2},
-		{"opened twice", append(registered(plain), agent.Opened(g1, 7, "other", at(3))),
-			agent.State{Phase: agent.Registered, Generation: g1, CreatedAt: at(1), UpdatedAt: at(1)}, 2},
-		{"the same profile is no event", append(registered(named), agent.Register(named, g2, at(5))),
-			agent.State{Phase: agent.Registered, Generation: g1, Profile: named, CreatedAt: at(1), UpdatedAt: at(1)}, 2},
-		{"empty and absent are the same", append(registered(plain), agent.Register(api.Profile{Labels: map[string]string{}, Capabilities: []string{}}, g2, at(5))),
-			agent.State{Phase: agent.Registered, Generation: g1, CreatedAt: at(1), UpdatedAt: at(1)}, 2},
-		{"another profile replaces the whole", append(registered(named), agent.Register(plain, g2, at(5))),
-			agent.State{Phase: agent.Registered, Generation: g1, CreatedAt: at(1), UpdatedAt: at(5)}, 3},
-		{"keys, oldest first", append(registered(plain), agent.Mint("bob", key(2)), agent.Mint("bob", key(1)), agent.Mint("bob", key(3)), agent.Revoke("bob", "k1", at(9))),
-			agent.State{Phase: agent.Registered, Generation: g1, CreatedAt: at(1), UpdatedAt: at(1), Keys: []agent.Key{key(2), key(3)}}, 6},
-		{"deletion ends the keys", append(registered(named), agent.Mint("bob", key(2)), agent.Delete("bob", at(6)), agent.Delete("bob", at(7))),
-			agent.State{Phase: agent.Deleted, Generation: g1, Profile: named, CreatedAt: at(1), UpdatedAt: at(6)}, 4},
-		{"registered again inherits nothing", append(registered(named), agent.Mint("bob", key(2)), agent.Delete("bob", at(6)), agent.Register(plain, g2, at(7)), agent.Opened(g2, 9, "e", at(7))),
-			agent.State{Phase: agent.Registered, Generation: g2, Former: true, First: 9, Epoch: "e", CreatedAt: at(7), UpdatedAt: at(7)}, 6},
+		{
+			"begun",
+			[]agent.Decision{agent.Register(named, g1, at(1))},
+			agent.State{Phase: agent.Registering, Generation: g1, Profile: named, CreatedAt: at(1), UpdatedAt: at(1)},
+			1,
+		},
+		{
+			"begun twice keeps its generation",
+			[]agent.Decision{agent.Register(named, g1, at(1)), agent.Register(named, g2, at(2))},
+			agent.State{Phase: agent.Registering, Generation: g1, Profile: named, CreatedAt: at(1), UpdatedAt: at(1)},
+			1,
+		},
+		{
+			"registered", registered(plain),
+			agent.State{Phase: agent.Registered, Generation: g1, CreatedAt: at(1), UpdatedAt: at(1)},
+			2,
+		},
+		{
+			"opened twice", append(registered(plain), agent.Opened(g1, 7, "other", at(3))),
+			agent.State{Phase: agent.Registered, Generation: g1, CreatedAt: at(1), UpdatedAt: at(1)},
+			2,
+		},
+		{
+			"the same profile is no event", append(registered(named), agent.Register(named, g2, at(5))),
+			agent.State{Phase: agent.Registered, Generation: g1, Profile: named, CreatedAt: at(1), UpdatedAt: at(1)},
+			2,
+		},
+		{
+			"empty and absent are the same", append(registered(plain), agent.Register(api.Profile{Labels: map[string]string{}, Capabilities: []string{}}, g2, at(5))),
+			agent.State{Phase: agent.Registered, Generation: g1, CreatedAt: at(1), UpdatedAt: at(1)},
+			2,
+		},
+		{
+			"another profile replaces the whole", append(registered(named), agent.Register(plain, g2, at(5))),
+			agent.State{Phase: agent.Registered, Generation: g1, CreatedAt: at(1), UpdatedAt: at(5)},
+			3,
+		},
+		{
+			"keys, oldest first", append(registered(plain), agent.Mint("bob", key(2)), agent.Mint("bob", key(1)), agent.Mint("bob", key(3)), agent.Revoke("bob", "k1", at(9))),
+			agent.State{Phase: agent.Registered, Generation: g1, CreatedAt: at(1), UpdatedAt: at(1), Keys: []agent.Key{key(2), key(3)}},
+			6,
+		},
+		{
+			"deletion ends the keys", append(registered(named), agent.Mint("bob", key(2)), agent.Delete("bob", at(6)), agent.Delete("bob", at(7))),
+			agent.State{Phase: agent.Deleted, Generation: g1, Profile: named, CreatedAt: at(1), UpdatedAt: at(6)},
+			4,
+		},
+		{
+			"registered again inherits nothing", append(registered(named), agent.Mint("bob", key(2)), agent.Delete("bob", at(6)), agent.Register(plain, g2, at(7)), agent.Opened(g2, 9, "e", at(7))),
+			agent.State{Phase: agent.Registered, Generation: g2, Former: true, First: 9, Epoch: "e", CreatedAt: at(7), UpdatedAt: at(7)},
+			6,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, events := run(t, c.decisions...)

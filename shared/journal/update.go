@@ -103,6 +103,7 @@ func (u *update[S]) attempt(ctx context.Context, decide func(S) ([]stream.Record
 			_ = u.pauses.Wait(ctx) // whether it exists now, the append tells
 		}
 	}
+	recs = stamped(recs, u.nonce)
 	ack, err := u.append(ctx, recs)
 	if err == nil && nop {
 		return true, u.at.state, refusal
@@ -115,7 +116,7 @@ func (u *update[S]) attempt(ctx context.Context, decide func(S) ([]stream.Record
 
 func (u *update[S]) append(ctx context.Context, recs []stream.Record) (stream.Ack, error) {
 	pos := u.at.next
-	return u.j.store.Append(ctx, u.name, stream.Batch{Records: stamped(recs, u.nonce), At: &pos})
+	return u.j.store.Append(ctx, u.name, stream.Batch{Records: recs, At: &pos})
 }
 
 // applied returns the state after recs, which were acknowledged. Only one record

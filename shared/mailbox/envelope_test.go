@@ -39,35 +39,61 @@ func TestRecord(t *testing.T) {
 		body    string
 		headers []stream.Header
 	}{
-		{"everything", mailbox.Draft{
-			Kind: api.KindMessage, From: "alice", To: "bob", ID: "order-1", ConversationID: "task 42 & <more>", CorrelationID: "request-7",
-			CreatedAt: &created, Metadata: map[string]string{"z": "<1>", "a": "2"}, TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-			Message: &api.Content{Text: ptr("a<b>&c\u2028d\u2029e \"\\\n\x01"), ContentType: "text/plain",
-				Data: json.RawMessage(`{"z":9007199254740993, "a":1.0,"e":1E+2,"n":-0,"big":123456789012345678901234567890,"f":0.1000,"s":"<&>"}`)},
-		}, `{"schema":"agent-chat/envelope.v1","id":"order-1","kind":"message","from":"alice","to":"bob","conversation_id":"task 42 & <more>",` +
-			`"correlation_id":"request-7","created_at":"2026-07-19T10:00:00.000Z","message":{"text":"a<b>&c` + "\u2028d\u2029" + `e \"\\\n\u0001",` +
-			`"data":{"z":9007199254740993,"a":1.0,"e":1E+2,"n":-0,"big":123456789012345678901234567890,"f":0.1000,"s":"<&>"},"content_type":"text/plain"},` +
-			`"metadata":{"a":"2","z":"<1>"}}`,
+		{
+			"everything",
+			mailbox.Draft{
+				Kind: api.KindMessage, From: "alice", To: "bob", ID: "order-1", ConversationID: "task 42 & <more>", CorrelationID: "request-7",
+				CreatedAt: &created, Metadata: map[string]string{"z": "<1>", "a": "2"}, TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+				Message: &api.Content{
+					Text: ptr("a<b>&c\u2028d\u2029e \"\\\n\x01"), ContentType: "text/plain",
+					Data: json.RawMessage(`{"z":9007199254740993, "a":1.0,"e":1E+2,"n":-0,"big":123456789012345678901234567890,"f":0.1000,"s":"<&>"}`),
+				},
+			},
+			`{"schema":"agent-chat/envelope.v1","id":"order-1","kind":"message","from":"alice","to":"bob","conversation_id":"task 42 & <more>",` +
+				`"correlation_id":"request-7","created_at":"2026-07-19T10:00:00.000Z","message":{"text":"a<b>&c` + "\u2028d\u2029" + `e \"\\\n\u0001",` +
+				`"data":{"z":9007199254740993,"a":1.0,"e":1E+2,"n":-0,"big":123456789012345678901234567890,"f":0.1000,"s":"<&>"},"content_type":"text/plain"},` +
+				`"metadata":{"a":"2","z":"<1>"}}`,
 			[]stream.Header{
-				{Name: "content-type", Value: "application/json"}, {Name: "agent-chat-schema", Value: "agent-chat/envelope.v1"}, {Name: "agent-chat-kind", Value: "message"},
-				{Name: "agent-chat-id", Value: "order-1"}, {Name: "agent-chat-from", Value: "alice"}, {Name: "agent-chat-to", Value: "bob"},
+				{Name: "content-type", Value: "application/json"},
+				{Name: "agent-chat-schema", Value: "agent-chat/envelope.v1"},
+				{Name: "agent-chat-kind", Value: "message"},
+				{Name: "agent-chat-id", Value: "order-1"},
+				{Name: "agent-chat-from", Value: "alice"},
+				{Name: "agent-chat-to", Value: "bob"},
 				{Name: "traceparent", Value: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
-			}},
-		{"generated; an empty text is a text, and a bad traceparent none", mailbox.Draft{
-			Kind: api.KindMessage, From: "alice", To: "bob", Message: text(""), TraceParent: "00-bad",
-		}, `{"schema":"agent-chat/envelope.v1","id":"msg_019f7a3f5a017bababababababababab","kind":"message","from":"alice","to":"bob",` +
-			`"conversation_id":"conv_abababababababababababababababab","created_at":"2026-07-19T12:00:00.001Z","message":{"text":""}}`,
+			},
+		},
+		{
+			"generated; an empty text is a text, and a bad traceparent none",
+			mailbox.Draft{
+				Kind: api.KindMessage, From: "alice", To: "bob", Message: text(""), TraceParent: "00-bad",
+			},
+			`{"schema":"agent-chat/envelope.v1","id":"msg_019f7a3f5a017bababababababababab","kind":"message","from":"alice","to":"bob",` +
+				`"conversation_id":"conv_abababababababababababababababab","created_at":"2026-07-19T12:00:00.001Z","message":{"text":""}}`,
 			[]stream.Header{
-				{Name: "content-type", Value: "application/json"}, {Name: "agent-chat-schema", Value: "agent-chat/envelope.v1"}, {Name: "agent-chat-kind", Value: "message"},
-				{Name: "agent-chat-id", Value: "msg_019f7a3f5a017bababababababababab"}, {Name: "agent-chat-from", Value: "alice"}, {Name: "agent-chat-to", Value: "bob"},
-			}},
-		{"data null is data", mailbox.Draft{
-			Kind: api.KindMessage, From: "alice", To: "bob", ID: "order-2", ConversationID: "c", CreatedAt: &created, Message: &api.Content{Data: json.RawMessage("null")},
-		}, `{"schema":"agent-chat/envelope.v1","id":"order-2","kind":"message","from":"alice","to":"bob","conversation_id":"c","created_at":"2026-07-19T10:00:00.000Z","message":{"data":null}}`,
+				{Name: "content-type", Value: "application/json"},
+				{Name: "agent-chat-schema", Value: "agent-chat/envelope.v1"},
+				{Name: "agent-chat-kind", Value: "message"},
+				{Name: "agent-chat-id", Value: "msg_019f7a3f5a017bababababababababab"},
+				{Name: "agent-chat-from", Value: "alice"},
+				{Name: "agent-chat-to", Value: "bob"},
+			},
+		},
+		{
+			"data null is data",
+			mailbox.Draft{
+				Kind: api.KindMessage, From: "alice", To: "bob", ID: "order-2", ConversationID: "c", CreatedAt: &created, Message: &api.Content{Data: json.RawMessage("null")},
+			},
+			`{"schema":"agent-chat/envelope.v1","id":"order-2","kind":"message","from":"alice","to":"bob","conversation_id":"c","created_at":"2026-07-19T10:00:00.000Z","message":{"data":null}}`,
 			[]stream.Header{
-				{Name: "content-type", Value: "application/json"}, {Name: "agent-chat-schema", Value: "agent-chat/envelope.v1"}, {Name: "agent-chat-kind", Value: "message"},
-				{Name: "agent-chat-id", Value: "order-2"}, {Name: "agent-chat-from", Value: "alice"}, {Name: "agent-chat-to", Value: "bob"},
-			}},
+				{Name: "content-type", Value: "application/json"},
+				{Name: "agent-chat-schema", Value: "agent-chat/envelope.v1"},
+				{Name: "agent-chat-kind", Value: "message"},
+				{Name: "agent-chat-id", Value: "order-2"},
+				{Name: "agent-chat-from", Value: "alice"},
+				{Name: "agent-chat-to", Value: "bob"},
+			},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := send(t, m, c.draft)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -306,5 +307,49 @@ func TestFollowEndsWithTheRegistration(t *testing.T) {
 			}
 			break
 		}
+	})
+}
+
+// Twenty followers, each of which comes at some time, is cut off twice and resumes
+// from its own position, see every one of 2,000 messages once, in order.
+func TestFollowersLoseNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const messages = 2000
+		_, m := inbox(t)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for i := range messages {
+				send(t, m, draft("alice", "bob", "", fmt.Sprint(i)))
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+		for f := range 20 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(f) * 300 * time.Millisecond)
+				next := uint64(0)
+				for _, until := range []uint64{uint64(100 + 37*f), uint64(900 + 41*f), messages} { //nolint:gosec // small
+					for p, err := range m.Follow(t.Context(), mailbox.Query{Agent: "bob", Cursor: &next}, time.Second) {
+						if err != nil {
+							t.Errorf("follower %d at %d: %v", f, next, err)
+							return
+						}
+						for _, d := range p.Deliveries {
+							if d.SeqNum != next {
+								t.Errorf("follower %d saw %d; want %d", f, d.SeqNum, next)
+								return
+							}
+							next++
+						}
+						if next >= until {
+							break
+						}
+					}
+				}
+				if next != messages {
+					t.Errorf("follower %d saw %d messages; want %d", f, next, messages)
+				}
+			})
+		}
+		wg.Wait()
 	})
 }

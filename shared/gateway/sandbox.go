@@ -52,7 +52,7 @@ func (s *sandbox) start(ctx context.Context, name string, f Function, output io.
 	if err != nil {
 		return err
 	}
-	if err := s.launch(l, name, f, output); err != nil {
+	if err := s.launch(l, name, f, output); err != nil { //nolint:contextcheck // what it starts outlives the request
 		return errors.Join(err, l.Close())
 	}
 	late := time.NewTimer(initTime)

@@ -55,7 +55,7 @@ test-s2lite: ## Run the store's suite against the real `s2 lite` (installs it if
 
 .PHONY: lint
 lint: ## Check style, and the OpenAPI document
-	$(TOOL) golangci-lint run ./...
+	$(TOOL) golangci-lint run --allow-parallel-runners ./...
 	@scripts/lint-openapi
 
 .PHONY: fmt

@@ -49,6 +49,10 @@ fuzz: ## Fuzz each target for FUZZTIME=10s
 bench: ## Measure, and rewrite docs/performance.md
 	@scripts/bench/run
 
+.PHONY: test-rie
+test-rie: ## Compare the emulated Runtime API with AWS's own emulator (builds it if it is missing)
+	@scripts/rie
+
 .PHONY: test-s2lite
 test-s2lite: ## Run the store's suite against the real `s2 lite` (installs it if it is missing: long)
 	@scripts/s2lite

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"agentchat/shared/api"
 	"agentchat/shared/route"
@@ -38,8 +40,8 @@ func TestAccess(t *testing.T) {
 		{"the admin token", adminToken, no, no, no, yes, 0},
 		{"the agent's key", alice, yes, yes, no, no, 1},
 		{"another agent's key", bob, yes, no, no, no, 1},
-		{"a revoked key", revoked, out, out, out, out, 1},
-		{"a deleted agent's key", gone, out, out, out, out, 1},
+		{"a revoked key", revoked, out, out, out, out, 2}, // what refuses is the present state
+		{"a deleted agent's key", gone, out, out, out, out, 2},
 		{"a key that was never minted", alice[:len(alice)-1] + "!", out, out, out, out, 0},
 	}
 	for _, r := range route.Table {
@@ -92,4 +94,33 @@ func TestRefusalsTellNothing(t *testing.T) {
 	if there.Status != http.StatusForbidden || there.Detail != absent.Detail || there.Code != absent.Code {
 		t.Errorf("refused for alice with %+v, for ghost with %+v; want the same 403", there, absent)
 	}
+}
+
+// A key opens everywhere as soon as it was minted, also in a process that knew
+// its agent before, and registered anew; a revoked one is dead everywhere in 5 s.
+func TestKeysAcrossProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		other := worldOn(t, w.store)
+		w.register("alice")
+		open := func(key string, want int) {
+			t.Helper()
+			if r := other.as(key, http.MethodGet, "/v1/whoami", "", nil); r.Code != want {
+				t.Errorf("whoami = %d %s; want %d", r.Code, r.Body, want)
+			}
+		}
+		first, id := w.mint("alice")
+		open(first, http.StatusOK)
+		second, _ := w.mint("alice")
+		open(second, http.StatusOK)
+		w.do(http.MethodDelete, "/v1/agents/alice/keys/"+id, "")
+		time.Sleep(5*time.Second + time.Millisecond)
+		open(first, http.StatusUnauthorized)
+		open(second, http.StatusOK)
+		w.do(http.MethodDelete, "/v1/agents/alice", "")
+		w.register("alice")
+		third, _ := w.mint("alice")
+		open(third, http.StatusOK)
+		open(second, http.StatusUnauthorized)
+	})
 }

@@ -28,7 +28,13 @@ func newWorld(t testing.TB, choose faultstream.Chooser) *world {
 	t.Helper()
 	inner, closeStore := localstream.Memory()
 	t.Cleanup(closeStore)
-	w := &world{t: t, store: faultstream.New(t, inner, faultstream.Options{Choose: choose}), log: new(logBuffer), drain: make(chan struct{})}
+	return worldOn(t, faultstream.New(t, inner, faultstream.Options{Choose: choose}))
+}
+
+// worldOn is a process on a store that others may be on too.
+func worldOn(t testing.TB, store *faultstream.Store) *world {
+	t.Helper()
+	w := &world{t: t, store: store, log: new(logBuffer), drain: make(chan struct{})}
 	e, err := env.New(env.Options{
 		Store:  w.store,
 		Config: env.Config{APITokens: []string{apiToken}, AdminTokens: []string{adminToken}},

@@ -94,7 +94,6 @@ Exit status:
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "say on standard error what is called (never a token)")
 	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate(describeVersion() + "\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return explainNumber(err) })
 	root.AddGroup(
 		&cobra.Group{ID: "talk", Title: "Talk:"},
 		&cobra.Group{ID: "manage", Title: "Manage:"},

@@ -283,7 +283,7 @@ func (a *app) paste(url string, api credential) []string {
 		me + " register alice bob",
 		me + ` send bob "hello" --from alice`,
 		me + " inbox bob --follow",
-		`curl -sS -H "Authorization: Bearer $AGENT_CHAT_TOKEN" "$AGENT_CHAT_URL/v1/agents/bob/inbox?cursor=0"`,
+		`curl -sS -w '\n' -H "Authorization: Bearer $AGENT_CHAT_TOKEN" "$AGENT_CHAT_URL/v1/agents/bob/inbox?cursor=0"`,
 	}
 }
 

@@ -27,18 +27,37 @@ func takes(least, most int) cobra.PositionalArgs {
 // anyNumber is no upper bound.
 const anyNumber = math.MaxInt
 
-// explainNumber says of a flag's value that is no number what it should be.
-func explainNumber(err error) error {
-	e, ok := errors.AsType[*strconv.NumError](err)
-	if !ok {
-		return err
-	}
-	what, _, _ := strings.Cut(err.Error(), ": strconv.")
-	if errors.Is(e, strconv.ErrRange) {
-		return fmt.Errorf("%s: out of range", what)
-	}
-	return fmt.Errorf("%s: not a whole number", what)
+// A number is the value of a flag that is written as the server takes numbers:
+// in plain decimal digits. What flags take by default is lenient in other ways:
+// 010 would be eight.
+type number[T int | uint64] struct {
+	value *T
+	bits  int
 }
+
+// String returns the number.
+func (n number[T]) String() string {
+	if n.value == nil {
+		return "0" // as help asks of the zero flag
+	}
+	return fmt.Sprint(*n.value)
+}
+
+// Set sets the number from its digits.
+func (n number[T]) Set(s string) error {
+	if s == "" || strings.Trim(s, "0123456789") != "" || s[0] == '0' && s != "0" {
+		return errors.New("not a whole number in plain decimal digits")
+	}
+	v, err := strconv.ParseUint(s, 10, n.bits)
+	if err != nil {
+		return errors.New("out of range")
+	}
+	*n.value = T(v)
+	return nil
+}
+
+// Type returns what help calls the value, if its description names none.
+func (number[T]) Type() string { return "number" }
 
 // pairs returns what KEY=VALUE flags say. A value may hold anything, commas and
 // further equals signs too.

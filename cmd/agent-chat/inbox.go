@@ -19,7 +19,7 @@ type inboxFlags struct {
 }
 
 func (a *app) inboxCommand() *cobra.Command {
-	var f inboxFlags
+	f := inboxFlags{limit: api.DefaultPageItems}
 	cmd := &cobra.Command{
 		Use:   "inbox [AGENT]",
 		Short: "Read an inbox, or follow it live",
@@ -42,9 +42,9 @@ when the server refuses for good, with exit status 3.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.follow, "follow", "f", false, "follow live")
-	flags.Uint64Var(&f.cursor, "cursor", 0, "begin at this `position` (default: the oldest message)")
+	flags.Var(number[uint64]{&f.cursor, 64}, "cursor", "begin at this `position` (default: the oldest message)")
 	flags.BoolVar(&f.fresh, "new", false, "begin behind what is there now")
-	flags.IntVarP(&f.limit, "limit", "n", 100, "show at most this many `messages` without --follow; 0 is all")
+	flags.VarP(number[int]{&f.limit, 31}, "limit", "n", "show at most this many `messages` without --follow; 0 is all")
 	flags.StringVar(&f.kind, "kind", "", "only this kind: message, contact.share, receipt")
 	flags.StringVar(&f.from, "from", "", "only from this `agent`")
 	flags.StringVar(&f.conversation, "conversation", "", "only of this conversation `id`")
@@ -73,9 +73,6 @@ func (a *app) inbox(cmd *cobra.Command, args []string, f inboxFlags) error {
 	}
 	if cmd.Flags().Changed("cursor") {
 		req.Cursor = &f.cursor
-	}
-	if f.limit < 0 {
-		return usagef("--limit is %d; it can't be negative", f.limit)
 	}
 	c, err := a.client()
 	if err != nil {

@@ -21,6 +21,9 @@ const (
 	KindReceipt      Kind = "receipt"
 )
 
+// Kinds returns every kind.
+func Kinds() []Kind { return []Kind{KindMessage, KindContactShare, KindReceipt} }
+
 // SendRequest is the body of messages.send (Agent Chat v1, Message envelope).
 // At least one of Text and Data is there.
 type SendRequest struct {

@@ -38,7 +38,7 @@ func (it item) String() string {
 
 // items yields what comes over body, and in the end why it ended: io.EOF if
 // cleanly, between two events. It is stricter than a client, which must take
-// what WHATWG HTML allows: this takes what docs/PROTOCOL.md, Live follow, says.
+// what WHATWG HTML allows: this takes what docs/PROTOCOL.md, Following, says.
 func items(body io.Reader) iter.Seq[item] {
 	return func(yield func(item) bool) {
 		r := bufio.NewReader(body)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"agentchat/shared/agent"
 	"agentchat/shared/api"
@@ -19,19 +20,14 @@ import (
 type Options struct {
 	APITokens   []string // at least one
 	AdminTokens []string // none: no request is ever an admin's
-	// Registration returns the state of an agent, at most agent.MaxAge old: so
-	// long a revoked key may live.
-	Registration func(ctx context.Context, id ident.Agent) (agent.State, error)
-	// Present returns the state of an agent as of now. It is asked before a key is
-	// refused, which another process may have minted a moment ago. nil: Registration
-	// is never out of date.
-	Present func(ctx context.Context, id ident.Agent) (agent.State, error)
+	// Registration returns the state of an agent, at most maxAge old.
+	Registration func(ctx context.Context, id ident.Agent, maxAge time.Duration) (agent.State, error)
 }
 
 // An Auth authenticates. Its methods may be called concurrently.
 type Auth struct {
-	api, admin            []digest
-	registration, present func(context.Context, ident.Agent) (agent.State, error)
+	api, admin   []digest
+	registration func(context.Context, ident.Agent, time.Duration) (agent.State, error)
 }
 
 // A digest is what is compared in place of a secret: it has the same length for
@@ -43,7 +39,7 @@ func New(o Options) (*Auth, error) {
 	if len(o.APITokens) == 0 {
 		return nil, errors.New("no API token")
 	}
-	a := &Auth{registration: o.Registration, present: o.Present}
+	a := &Auth{registration: o.Registration}
 	for _, t := range o.APITokens {
 		if err := checkToken(t); err != nil {
 			return nil, err
@@ -115,42 +111,40 @@ func bearer(h http.Header) (string, error) {
 
 // agent authenticates an agent key. All its refusals are alike, so that nobody
 // learns from them which agents and keys there are.
+//
+// A state that is a little old is believed where it opens, so long a revoked key
+// may live; but not where it refuses, as the key may have been minted since, and
+// who is refused once does not ask again.
 func (a *Auth) agent(ctx context.Context, token string, d digest) (Caller, error) {
 	owner, id, ok := parseKey(token)
 	if !ok {
 		return Caller{}, unknown()
 	}
-	known, err := knows(ctx, a.registration, owner, d)
-	if !known && err == nil && a.present != nil {
-		known, err = knows(ctx, a.present, owner, d)
-	}
-	if err != nil {
-		return Caller{}, err
-	}
-	if !known {
-		return Caller{}, unknown()
-	}
-	return Caller{Kind: Agent, Agent: owner, Key: id}, nil
-}
-
-// knows reports whether the key with digest d is one of owner's.
-func knows(ctx context.Context, registration func(context.Context, ident.Agent) (agent.State, error), owner ident.Agent, d digest) (bool, error) {
-	st, err := registration(ctx, owner)
-	if e, ok := errors.AsType[*api.Error](err); ok && e.Code.Trait().Status >= http.StatusInternalServerError {
-		return false, e
-	} else if ok {
-		return false, nil
-	}
-	if err != nil {
-		return false, api.Errorf(api.Unavailable, "the credential can't be checked, because the store does not answer").Because(err)
-	}
-	found := 0
-	if st.Phase == agent.Registered {
-		for _, k := range st.Keys {
-			found |= subtle.ConstantTimeCompare(d[:], k.Hash[:]) // of the whole key, its id too
+	for _, maxAge := range []time.Duration{agent.MaxAge, 0} {
+		st, err := a.registration(ctx, owner, maxAge)
+		if e, ok := errors.AsType[*api.Error](err); ok && e.Code.Trait().Status >= http.StatusInternalServerError {
+			return Caller{}, e
+		} else if ok {
+			continue
+		}
+		if err != nil {
+			return Caller{}, api.Errorf(api.Unavailable, "the credential can't be checked, because the store does not answer").Because(err)
+		}
+		if st.Phase == agent.Registered && holds(st.Keys, d) {
+			return Caller{Kind: Agent, Agent: owner, Key: id}, nil
 		}
 	}
-	return found == 1, nil
+	return Caller{}, unknown()
+}
+
+// holds reports whether d is of one of the keys, comparing with each: of the
+// whole key, its id too.
+func holds(keys []agent.Key, d digest) bool {
+	found := 0
+	for i := range keys {
+		found |= subtle.ConstantTimeCompare(d[:], keys[i].Hash[:])
+	}
+	return found == 1
 }
 
 func unknown() error { return api.Errorf(api.UnknownCredential, "this credential opens nothing here") }

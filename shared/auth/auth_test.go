@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"agentchat/shared/agent"
 	"agentchat/shared/api"
@@ -36,7 +37,7 @@ var (
 
 var errAway = errors.New("the store is away")
 
-func registration(_ context.Context, id ident.Agent) (agent.State, error) {
+func registration(_ context.Context, id ident.Agent, _ time.Duration) (agent.State, error) {
 	switch id {
 	case "alice":
 		return agent.State{Phase: agent.Registered, Keys: []agent.Key{{ID: "k0", Hash: bobHash}, {ID: "k1", Hash: aliceHash}}}, nil
@@ -133,9 +134,33 @@ func TestCaller(t *testing.T) {
 	}
 }
 
+// A state that is a little old opens and does not refuse: what it does not know
+// of is looked for in the present one.
+func TestNewKeyOpensAtOnce(t *testing.T) {
+	a, err := auth.New(auth.Options{APITokens: []string{newToken}, Registration: func(_ context.Context, id ident.Agent, maxAge time.Duration) (agent.State, error) {
+		s := agent.State{Phase: agent.Registered, Keys: []agent.Key{{ID: "k1", Hash: aliceHash}}}
+		if maxAge == 0 {
+			s.Keys = []agent.Key{{ID: "k1", Hash: bobHash}} // the other was revoked meanwhile
+		}
+		return s, nil
+	}})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	minted := strings.Replace(bobKey, "bob", "alice", 1)
+	for name, row := range map[string]struct {
+		key string
+		ok  bool
+	}{"old": {aliceKey, true}, "minted since": {bobKey, true}, "of nobody": {minted, false}} {
+		if _, err := a.Caller(t.Context(), bearer(row.key)); (err == nil) != row.ok {
+			t.Errorf("%s: %v; want it to open: %t", name, err, row.ok)
+		}
+	}
+}
+
 // What is no key of ours by its shape costs no look-up.
 func TestMalformedKeysAreNotLookedUp(t *testing.T) {
-	a, err := auth.New(auth.Options{APITokens: []string{newToken}, Registration: func(_ context.Context, id ident.Agent) (agent.State, error) {
+	a, err := auth.New(auth.Options{APITokens: []string{newToken}, Registration: func(_ context.Context, id ident.Agent, _ time.Duration) (agent.State, error) {
 		t.Errorf("%q was looked up", id)
 		return agent.State{}, nil
 	}})
@@ -212,7 +237,7 @@ func TestNewKeyIsWhatCallerTakes(t *testing.T) {
 	if want := "ak_a.b_c-d~0123456789abcdef~_-4AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"; key != want || lastFour != "AAAA" {
 		t.Errorf("NewKey = %q, last four %q; want %q, AAAA", key, lastFour, want)
 	}
-	a, err := auth.New(auth.Options{APITokens: []string{newToken}, Registration: func(_ context.Context, id ident.Agent) (agent.State, error) {
+	a, err := auth.New(auth.Options{APITokens: []string{newToken}, Registration: func(_ context.Context, id ident.Agent, _ time.Duration) (agent.State, error) {
 		return agent.State{Phase: agent.Registered, Keys: []agent.Key{{ID: "0123456789abcdef", Hash: hash}}}, nil
 	}})
 	if err != nil {
@@ -276,33 +301,4 @@ func code(err error) api.Code {
 		return api.Code(fmt.Sprintf("not an api.Error: %v", err))
 	}
 	return e.Code
-}
-
-// A key that another process minted a moment ago opens at once, though what is
-// known of its agent is older; what is refused was refused by the present state.
-func TestRefusalsAreOfThePresent(t *testing.T) {
-	looks := 0
-	a, err := auth.New(auth.Options{
-		APITokens: []string{newToken},
-		Registration: func(context.Context, ident.Agent) (agent.State, error) {
-			return agent.State{Phase: agent.Registered}, nil
-		},
-		Present: func(ctx context.Context, id ident.Agent) (agent.State, error) {
-			looks++
-			return registration(ctx, id)
-		},
-	})
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
-	want := auth.Caller{Kind: auth.Agent, Agent: "alice", Key: "k1"}
-	if got, err := a.Caller(t.Context(), bearer(aliceKey)); err != nil || got != want || looks != 1 {
-		t.Errorf("Caller of a new key = %+v, %v after %d looks; want %+v after 1", got, err, looks, want)
-	}
-	if _, err := a.Caller(t.Context(), bearer(neverKey)); code(err) != api.UnknownCredential || looks != 2 {
-		t.Errorf("Caller of a key that is none: %v after %d looks; want unknown_credential after 2", err, looks)
-	}
-	if _, err := a.Caller(t.Context(), bearer(awayKey)); code(err) != api.Unavailable {
-		t.Errorf("Caller while the store is away: %v; want unavailable", err)
-	}
 }

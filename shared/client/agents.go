@@ -13,7 +13,11 @@ import (
 // Register registers an agent, or replaces its whole profile. Repeating it
 // changes nothing.
 func (c *Client) Register(ctx context.Context, req api.RegisterRequest) (*api.RegisterResponse, error) {
-	answer, res, err := do[api.RegisterResponse](ctx, c, "agents.register", &req, true)
+	r, err := newRequest("agents.register", &req)
+	if err != nil {
+		return nil, err
+	}
+	answer, res, err := run[api.RegisterResponse](ctx, c, r, true)
 	if err != nil {
 		return nil, err
 	}
@@ -23,14 +27,12 @@ func (c *Client) Register(ctx context.Context, req api.RegisterRequest) (*api.Re
 
 // Agent returns a registered agent.
 func (c *Client) Agent(ctx context.Context, id ident.Agent) (*api.AgentInfo, error) {
-	answer, _, err := do[api.AgentInfo](ctx, c, "agents.get", &api.AgentPath{Agent: id}, true)
-	return answer, err
+	return do[api.AgentInfo](ctx, c, "agents.get", &api.AgentPath{Agent: id}, true)
 }
 
 // ListAgents returns a page of agents.
 func (c *Client) ListAgents(ctx context.Context, req api.ListAgentsRequest) (*api.ListAgentsResponse, error) {
-	answer, _, err := do[api.ListAgentsResponse](ctx, c, "agents.list", &req, true)
-	return answer, err
+	return do[api.ListAgentsResponse](ctx, c, "agents.list", &req, true)
 }
 
 // Agents yields all agents, page after page, in bytewise order. It ends after
@@ -65,13 +67,12 @@ func (c *Client) DeleteAgent(ctx context.Context, id ident.Agent) error {
 // MintKey makes a key that acts as one agent. It is not repeated when the
 // outcome is open: look at Keys, revoke what is too many, and mint another.
 func (c *Client) MintKey(ctx context.Context, id ident.Agent) (*api.MintKeyResponse, error) {
-	answer, _, err := do[api.MintKeyResponse](ctx, c, "agents.mint_key", &api.AgentPath{Agent: id}, false)
-	return answer, err
+	return do[api.MintKeyResponse](ctx, c, "agents.mint_key", &api.AgentPath{Agent: id}, false)
 }
 
 // Keys returns the live keys of an agent, oldest first.
 func (c *Client) Keys(ctx context.Context, id ident.Agent) ([]api.KeyInfo, error) {
-	answer, _, err := do[api.ListKeysResponse](ctx, c, "agents.list_keys", &api.AgentPath{Agent: id}, true)
+	answer, err := do[api.ListKeysResponse](ctx, c, "agents.list_keys", &api.AgentPath{Agent: id}, true)
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +86,7 @@ func (c *Client) RevokeKey(ctx context.Context, id ident.Agent, key ident.Key) e
 
 // WhoAmI says what the client's credential is.
 func (c *Client) WhoAmI(ctx context.Context) (*api.WhoAmI, error) {
-	answer, _, err := do[api.WhoAmI](ctx, c, "agents.whoami", nil, true)
-	return answer, err
+	return do[api.WhoAmI](ctx, c, "agents.whoami", nil, true)
 }
 
 // remove calls a DELETE, again if its outcome is open: that what was to go is not

@@ -56,14 +56,16 @@ func newRequest(op string, req any) (request, error) {
 // do calls op and decodes its answer, which is nil if it has none. A failure that
 // proves that nothing was done is repeated; one that leaves the outcome open only
 // if again says that a repeat is harmless.
-func do[R any](ctx context.Context, c *Client, op string, req any, again bool) (*R, reply, error) {
+func do[R any](ctx context.Context, c *Client, op string, req any, again bool) (*R, error) {
 	r, err := newRequest(op, req)
 	if err != nil {
-		return nil, reply{}, err
+		return nil, err
 	}
-	return run[R](ctx, c, r, again)
+	answer, _, err := run[R](ctx, c, r, again)
+	return answer, err
 }
 
+// run is do for a request that is made already, and tells the reply too.
 func run[R any](ctx context.Context, c *Client, r request, again bool) (*R, reply, error) {
 	var answer *R
 	res, err := c.repeat(ctx, func() (reply, error) {

@@ -44,6 +44,5 @@ func (c *Client) Send(ctx context.Context, req api.SendRequest) (*api.SendRespon
 // Message looks a message up: in the agent's own inbox, or with req.To among what
 // it sent with ids of its own.
 func (c *Client) Message(ctx context.Context, req api.GetMessageRequest) (*api.Delivery, error) {
-	answer, _, err := do[api.Delivery](ctx, c, "messages.get", &req, true)
-	return answer, err
+	return do[api.Delivery](ctx, c, "messages.get", &req, true)
 }

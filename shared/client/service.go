@@ -10,25 +10,22 @@ import (
 
 // Health reports whether the process is alive.
 func (c *Client) Health(ctx context.Context) (*api.Health, error) {
-	answer, _, err := do[api.Health](ctx, c, "service.health", nil, true)
-	return answer, err
+	return do[api.Health](ctx, c, "service.health", nil, true)
 }
 
 // Ready reports whether the server's store can be reached and is configured.
 func (c *Client) Ready(ctx context.Context) (*api.Health, error) {
-	answer, _, err := do[api.Health](ctx, c, "service.ready", nil, true)
-	return answer, err
+	return do[api.Health](ctx, c, "service.ready", nil, true)
 }
 
 // Limits returns every limit of the server.
 func (c *Client) Limits(ctx context.Context) (*api.Limits, error) {
-	answer, _, err := do[api.Limits](ctx, c, "service.limits", nil, true)
-	return answer, err
+	return do[api.Limits](ctx, c, "service.limits", nil, true)
 }
 
 // OpenAPI returns the server's description of itself, a JSON object.
 func (c *Client) OpenAPI(ctx context.Context) ([]byte, error) {
-	answer, _, err := do[jsontext.Value](ctx, c, "service.openapi", nil, true)
+	answer, err := do[jsontext.Value](ctx, c, "service.openapi", nil, true)
 	if err != nil {
 		return nil, err
 	}

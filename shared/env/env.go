@@ -4,7 +4,6 @@
 package env
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"io"
@@ -12,9 +11,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"agentchat/shared/agent"
 	"agentchat/shared/auth"
-	"agentchat/shared/ident"
 	"agentchat/shared/journal"
 	"agentchat/shared/mailbox"
 	"agentchat/shared/stream"
@@ -71,10 +68,7 @@ func New(o Options) (*Env, error) {
 	var err error
 	e.Auth, err = auth.New(auth.Options{
 		APITokens: e.Config.APITokens, AdminTokens: e.Config.AdminTokens,
-		Registration: func(ctx context.Context, id ident.Agent) (agent.State, error) {
-			return e.Mail.Registration(ctx, id, agent.MaxAge)
-		},
-		Present: func(ctx context.Context, id ident.Agent) (agent.State, error) { return e.Mail.Registration(ctx, id, 0) },
+		Registration: e.Mail.Registration,
 	})
 	if err != nil {
 		return nil, err

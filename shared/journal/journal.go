@@ -70,22 +70,6 @@ func New(store stream.Store, o Options) *Journal {
 	return &Journal{store: store, o: o, folds: folds}
 }
 
-// Outlive returns the context of a write that was decided on: it lasts for
-// budget though ctx ends, but no longer than grace after that. cancel frees it.
-func Outlive(ctx context.Context, budget, grace time.Duration) (write context.Context, cancel context.CancelFunc) {
-	write, end := context.WithTimeout(context.WithoutCancel(ctx), budget)
-	stop := context.AfterFunc(ctx, func() {
-		late := time.NewTimer(grace)
-		defer late.Stop()
-		select {
-		case <-late.C:
-			end()
-		case <-write.Done():
-		}
-	})
-	return write, func() { stop(); end() }
-}
-
 // Pauses between repeats of what the store refused or did not answer.
 type Pauses struct{ b *backoff.ExponentialBackOff }
 

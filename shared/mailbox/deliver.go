@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -39,7 +40,7 @@ func (q *Query) deliver(e stream.Entry) (d api.Delivery, ok bool) {
 		return d, false
 	}
 	d = api.Delivery{SeqNum: e.Seq, Timestamp: api.Time{Time: e.Timestamp.Time()}}
-	if schema == api.EnvelopeSchema && isKnown(api.Kind(kind)) && isObject(e.Body) {
+	if schema == api.EnvelopeSchema && slices.Contains(api.Kinds(), api.Kind(kind)) && isObject(e.Body) {
 		d.Envelope, d.TraceParent = oneLine(e.Body), trace
 		return d, q.ConversationID == "" || conversation(e.Body) == q.ConversationID
 	}
@@ -49,10 +50,6 @@ func (q *Query) deliver(e stream.Entry) (d api.Delivery, ok bool) {
 		d.Headers[i] = api.RecordHeader{Name: strings.ToValidUTF8(h.Name, "\uFFFD"), Value: strings.ToValidUTF8(h.Value, "\uFFFD")}
 	}
 	return d, q.ConversationID == ""
-}
-
-func isKnown(k api.Kind) bool {
-	return k == api.KindMessage || k == api.KindContactShare || k == api.KindReceipt
 }
 
 // isObject reports whether b can stand in an answer: one JSON object, in UTF-8.

@@ -25,7 +25,7 @@ const (
 const contentType = "application/json"
 
 // A Draft is a message before it has an id and a time. Its values have been
-// validated, and Message.Data is one valid JSON value.
+// validated: strings are UTF-8, and Message.Data is one JSON value without white space.
 type Draft struct {
 	Op             string // the operation, part of the digest of a repeated send
 	Kind           api.Kind
@@ -62,10 +62,7 @@ func (m *Mailbox) letter(d Draft) (*letter, error) {
 	if env.CreatedAt = m.now(); d.CreatedAt != nil {
 		env.CreatedAt = *d.CreatedAt
 	}
-	body, err := strictjson.Append(nil, &env)
-	if err != nil {
-		return nil, err
-	}
+	body := appendEnvelope(make([]byte, 0, envelopeSize(&env)), &env)
 	l := &letter{from: d.From, to: d.To, id: env.ID, inbox: stream.Inbox(d.To), record: stream.Record{
 		Headers: []stream.Header{
 			{Name: headerContentType, Value: contentType},

@@ -46,7 +46,7 @@ func TestRecord(t *testing.T) {
 				CreatedAt: &created, Metadata: map[string]string{"z": "<1>", "a": "2"}, TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 				Message: &api.Content{
 					Text: ptr("a<b>&c\u2028d\u2029e \"\\\n\x01"), ContentType: "text/plain",
-					Data: json.RawMessage(`{"z":9007199254740993, "a":1.0,"e":1E+2,"n":-0,"big":123456789012345678901234567890,"f":0.1000,"s":"<&>"}`),
+					Data: json.RawMessage(`{"z":9007199254740993,"a":1.0,"e":1E+2,"n":-0,"big":123456789012345678901234567890,"f":0.1000,"s":"<&>"}`),
 				},
 			},
 			`{"schema":"agent-chat/envelope.v1","id":"order-1","kind":"message","from":"alice","to":"bob","conversation_id":"task 42 & <more>",` +

@@ -28,7 +28,7 @@ func words() map[reflect.Type]word {
 		reflect.TypeFor[ident.Key]():          text("KeyID", `^[a-z0-9]+$`, 32, "The public id of an agent key."),
 		reflect.TypeFor[api.Time]():           {"Time", object{"type": "string", "format": "date-time", "description": "RFC 3339; answered in UTC with Z and milliseconds."}},
 		reflect.TypeFor[api.Kind](): {"Kind", object{
-			"type": "string", "enum": []api.Kind{api.KindMessage, api.KindContactShare, api.KindReceipt}, "description": "What an envelope carries.",
+			"type": "string", "enum": api.Kinds(), "description": "What an envelope carries.",
 		}},
 		reflect.TypeFor[api.Code](): {"Code", object{"type": "string", "enum": api.Codes(), "description": "What went wrong. Clients branch on it; it never changes."}},
 	}

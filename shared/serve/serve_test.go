@@ -40,7 +40,7 @@ var (
 	awayKey, _, _          = auth.NewKey("away", "k1", [32]byte{6})
 )
 
-func registration(_ context.Context, id ident.Agent) (agent.State, error) {
+func registration(_ context.Context, id ident.Agent, _ time.Duration) (agent.State, error) {
 	switch id {
 	case "alice":
 		return agent.State{Phase: agent.Registered, Keys: []agent.Key{{ID: "k1", Hash: aliceHash}}}, nil

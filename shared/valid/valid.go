@@ -5,6 +5,7 @@ package valid
 
 import (
 	"fmt"
+	"slices"
 
 	"agentchat/shared/api"
 	"agentchat/shared/strictjson"
@@ -93,9 +94,8 @@ func Inbox(r *api.InboxRequest) error {
 	if r.Wait != nil && (*r.Wait < 0 || *r.Wait > api.MaxWaitSeconds) {
 		return api.InvalidParameter("wait", "a wait is 0 to %d seconds", api.MaxWaitSeconds)
 	}
-	switch r.Kind {
-	case "", api.KindMessage, api.KindContactShare, api.KindReceipt:
-		return nil
+	if r.Kind != "" && !slices.Contains(api.Kinds(), r.Kind) {
+		return api.InvalidParameter("kind", "a kind is one of %v", api.Kinds())
 	}
-	return api.InvalidParameter("kind", "a kind is %s, %s or %s", api.KindMessage, api.KindContactShare, api.KindReceipt)
+	return nil
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"sort"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -108,16 +109,10 @@ func (s *Stream) read(o ReadOptions, h *head, recent []*chunk) (Batch, error) {
 
 // search returns the index of the chunk that holds seq.
 func search(chunks []*chunk, seq uint64) int {
-	lo, hi := 0, len(chunks)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if e := chunks[mid].entries; e[len(e)-1].Seq < seq {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo
+	return sort.Search(len(chunks), func(i int) bool {
+		e := chunks[i].entries
+		return e[len(e)-1].Seq >= seq
+	})
 }
 
 // scan fills p from Pebble with the records from from up to end.

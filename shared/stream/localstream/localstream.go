@@ -41,9 +41,15 @@ func (s *Store) Append(ctx context.Context, name stream.Name, in stream.Batch) (
 		records[i] = engine.Record{Headers: r.Headers, Body: r.Body}
 	}
 	p := s.engine.Submit(s.basin(name.Basin()), name.String(), engine.Input{Records: records, At: in.At, Token: in.Token})
-	ctx, cancel := patient(ctx)
-	defer cancel()
-	ack, err := p.Wait(ctx)
+	late := time.NewTimer(patience) // cheaper than a context, and every send is one
+	defer late.Stop()
+	select {
+	case <-p.Done():
+	case <-s.engine.Failed():
+	case <-late.C:
+		return stream.Ack{}, changed(context.DeadlineExceeded, "append to", name.String())
+	}
+	ack, err := p.Wait(context.WithoutCancel(ctx)) // does not wait
 	if err != nil {
 		return stream.Ack{}, changed(err, "append to", name.String())
 	}

@@ -30,6 +30,8 @@
 //	begin NAME METHOD PATH [BODY]
 //	                        a request that runs on beside the script
 //	finish NAME             waits for its answer, which is then the last one
+//	settle                  waits until all processes of the service know who was deleted
+//	                        and which keys were revoked: 5 s, if there are several
 //
 // Every answer is checked as it comes: a request id; JSON that says it is JSON; a
 // failure is a problem document that agrees with its code's status, with
@@ -80,6 +82,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -96,6 +99,9 @@ type Service struct {
 	URL        string // without a path
 	APIToken   string
 	AdminToken string
+	// Settle is how long a process may not know that another one deleted an agent or
+	// revoked a key; zero if there is one process.
+	Settle time.Duration
 	// Log returns what the service has logged; nil if it can't be seen.
 	Log func() string
 	// Stop ends the service; its error fails the script.
@@ -143,7 +149,7 @@ func Params(h Host, dir string) testscript.Params {
 		Setup:              func(e *testscript.Env) error { return setup(e, h) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"as": as, "with": with, "make": makeFile,
-			"http": request, "begin": begin, "finish": finish,
+			"http": request, "begin": begin, "finish": finish, "settle": settle,
 			"GET": method("GET"), "HEAD": method("HEAD"), "POST": method("POST"), "PUT": method("PUT"), "DELETE": method("DELETE"),
 			"status": status, "header": header, "code": code, "field": field, "parameter": parameter,
 			"json": jsonAt, "body": body, "holds": holds, "within": within, "save": save,

@@ -97,6 +97,18 @@ func finish(ts *testscript.TestScript, neg bool, args []string) {
 	s.last = (<-answer).must(ts)
 }
 
+// settle
+func settle(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, "settle", neg || len(args) != 0)
+	s := of(ts)
+	known := time.NewTimer(s.service.Settle)
+	defer known.Stop()
+	select {
+	case <-known.C:
+	case <-s.ctx.Done():
+	}
+}
+
 // prepare returns the request of METHOD PATH [BODY], and forgets the headers
 // that were meant for it.
 func (s *script) prepare(ctx context.Context, ts *testscript.TestScript, args []string) *http.Request {

@@ -1,6 +1,7 @@
 package env_test
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -113,7 +114,7 @@ func TestFromEnvironRefuses(t *testing.T) {
 		{"one token for both", []string{env.APIToken, token, env.AdminToken, token, env.S2Token, "s2"}, "an admin token is an API token too"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			if _, err := env.FromEnviron(t.Context(), environ(row.environ...)); err == nil || !strings.Contains(err.Error(), row.want) {
+			if _, err := env.FromEnviron(environ(row.environ...), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("FromEnviron(%q): %v; want an error with %q", row.environ, err, row.want)
 			}
 		})

@@ -1,15 +1,15 @@
 package env
 
 import (
-	"context"
 	"errors"
+	"log/slog"
 
 	"agentchat/shared/stream/s2stream"
 )
 
 // FromEnviron reads the server's variables and opens the store on S2. An error
 // names the variable to set. It connects to nothing yet: the store's Check does.
-func FromEnviron(_ context.Context, getenv func(string) string) (*Env, error) {
+func FromEnviron(getenv func(string) string, log *slog.Logger) (*Env, error) {
 	c, err := Read(getenv)
 	if err != nil {
 		return nil, err
@@ -24,5 +24,5 @@ func FromEnviron(_ context.Context, getenv func(string) string) (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	return New(Options{Store: store, Config: c})
+	return New(Options{Store: store, Config: c, Log: log})
 }

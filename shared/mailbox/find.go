@@ -20,7 +20,7 @@ import (
 // if more records than api.MaxSearchRecords would have to be read; and, with at, those of a
 // Replay from there.
 func (m *Mailbox) Find(ctx context.Context, owner ident.Agent, id ident.Message, from ident.Agent, at *uint64) (*api.Delivery, error) {
-	r, err := m.reader(ctx, Query{Agent: owner, Cursor: at, Limit: 1}, agent.MaxAge)
+	r, err := m.reader(ctx, Query{Agent: owner, Cursor: at, Limit: 1}, 0) // nothing of a former registration is found
 	if err != nil {
 		return nil, err
 	}

@@ -47,6 +47,15 @@ func (m *Mailbox) Replay(ctx context.Context, q Query) (*api.InboxPage, error) {
 	if err := r.fill(ctx); err != nil {
 		return nil, err
 	}
+	if r.ended && r.state.Phase == agent.Registered {
+		// The registration that was believed has ended, perhaps by another process.
+		if r, err = m.reader(ctx, q, 0); err != nil {
+			return nil, err
+		}
+		if err := r.fill(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if len(r.page.Deliveries) == 0 && q.Wait > 0 && r.page.NextCursor >= r.page.Tail {
 		if err := r.await(ctx); err != nil {
 			return nil, err

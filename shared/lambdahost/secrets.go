@@ -23,11 +23,14 @@ const (
 	readTime  = 5 * time.Second  // for reading all of them
 )
 
-// secretSuffix marks a variable that holds the ARN of a secret in place of its value.
+// secretSuffix marks a variable that holds the ARN of a secret in place of its
+// value, or several separated by commas, whose values then are a list.
 const secretSuffix = "_SECRET"
 
 // secretVariables returns the variables that may be secrets.
-func secretVariables() []string { return []string{env.APIToken, env.AdminToken, env.S2Token} }
+func secretVariables() []string {
+	return []string{env.APIToken, env.AdminToken, env.S2Token, env.OriginLock}
+}
 
 // Secrets makes a handler from the environment and from Secrets Manager, and
 // makes it anew when a secret has another value than before: a rotation needs no
@@ -77,12 +80,17 @@ func (s *Secrets) renew(ctx context.Context) error {
 	if err != nil || s.handler != nil && maps.Equal(values, s.values) {
 		return err
 	}
-	e, err := env.FromEnviron(func(name string) string {
+	getenv := func(name string) string {
 		if v, ok := values[name]; ok {
 			return v
 		}
 		return s.Getenv(name)
-	}, s.Log)
+	}
+	locks, err := parseLocks(getenv(env.OriginLock))
+	if err != nil {
+		return err
+	}
+	e, err := env.FromEnviron(getenv, s.Log)
 	if err != nil {
 		return err
 	}
@@ -91,7 +99,7 @@ func (s *Secrets) renew(ctx context.Context) error {
 			c.Close()
 		}
 	}
-	s.env, s.handler, s.values = e, s.New(e), values
+	s.env, s.handler, s.values = e, locked(locks, s.Log, s.New(e)), values
 	return nil
 }
 
@@ -99,15 +107,19 @@ func (s *Secrets) renew(ctx context.Context) error {
 func (s *Secrets) read(ctx context.Context) (map[string]string, error) {
 	values := map[string]string{}
 	for _, name := range secretVariables() {
-		arn := s.Getenv(name + secretSuffix)
-		if arn == "" {
+		arns := s.Getenv(name + secretSuffix)
+		if arns == "" {
 			continue
 		}
-		v, err := s.fetch(ctx, arn)
-		if err != nil {
-			return nil, fmt.Errorf("read the secret of %s: %w", name, err)
+		var list []string
+		for arn := range strings.SplitSeq(arns, ",") {
+			v, err := s.fetch(ctx, arn)
+			if err != nil {
+				return nil, fmt.Errorf("read the secret of %s: %w", name, err)
+			}
+			list = append(list, strings.TrimSpace(v))
 		}
-		values[name] = strings.TrimSpace(v)
+		values[name] = strings.Join(list, ",")
 	}
 	return values, nil
 }

@@ -33,6 +33,10 @@ setup: ## Fetch what the other targets need
 build: ## Build bin/agent-chat
 	$(GO) build $(BUILD) -o bin/agent-chat ./cmd/agent-chat
 
+.PHONY: bootstraps
+bootstraps: ## Build the Lambda functions into build/lambda: what is deployed, and its twin for this machine
+	@scripts/bootstraps
+
 .PHONY: race
 race: ## Run all tests with the race detector
 	$(GO) test -race -short ./...
@@ -45,13 +49,17 @@ fuzz: ## Fuzz each target for FUZZTIME=10s
 bench: ## Measure, and rewrite docs/performance.md
 	@scripts/bench/run
 
+.PHONY: test-rie
+test-rie: ## Compare the emulated Runtime API with AWS's own emulator (builds it if it is missing)
+	@scripts/rie
+
 .PHONY: test-s2lite
 test-s2lite: ## Run the store's suite against the real `s2 lite` (installs it if it is missing: long)
 	@scripts/s2lite
 
 .PHONY: lint
 lint: ## Check style, and the OpenAPI document
-	$(TOOL) golangci-lint run ./...
+	$(TOOL) golangci-lint run --allow-parallel-runners ./...
 	@scripts/lint-openapi
 
 .PHONY: fmt
@@ -61,6 +69,7 @@ fmt: ## Format
 .PHONY: gen
 gen: ## Rewrite the generated files
 	$(GO) test ./shared/openapi -update
+	$(GO) test ./functions -run TestBootstraps$$ -update
 
 .PHONY: check
 check: lint test ## Lint and test

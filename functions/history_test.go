@@ -55,26 +55,32 @@ func TestTrimmedHistory(t *testing.T) {
 	}
 }
 
+// envelopeHeaders returns the S2 headers of an envelope from alice to bob.
+func envelopeHeaders(schema, kind string) []stream.Header {
+	return []stream.Header{
+		{Name: "content-type", Value: "application/json"},
+		{Name: "agent-chat-schema", Value: schema},
+		{Name: "agent-chat-kind", Value: kind},
+		{Name: "agent-chat-id", Value: "x-1"},
+		{Name: "agent-chat-from", Value: "alice"},
+		{Name: "agent-chat-to", Value: "bob"},
+	}
+}
+
 // A record that this version can't read is delivered as what it is, and does
 // not keep what follows from its reader.
 func TestUnreadableRecords(t *testing.T) {
-	envelope := func(schema, kind string) []stream.Header {
-		return []stream.Header{
-			{Name: "content-type", Value: "application/json"}, {Name: "agent-chat-schema", Value: schema}, {Name: "agent-chat-kind", Value: kind},
-			{Name: "agent-chat-id", Value: "x-1"}, {Name: "agent-chat-from", Value: "alice"}, {Name: "agent-chat-to", Value: "bob"},
-		}
-	}
 	tests := []struct {
 		name   string
 		record stream.Record
 	}{
 		{"bytes without headers", stream.Record{Body: []byte{0xff, 0x00}}},
-		{"a later schema", stream.Record{Headers: envelope("agent-chat/envelope.v2", "message"), Body: []byte(`{}`)}},
-		{"an unknown kind", stream.Record{Headers: envelope(api.EnvelopeSchema, "dance"), Body: []byte(`{}`)}},
-		{"no JSON", stream.Record{Headers: envelope(api.EnvelopeSchema, "message"), Body: []byte(`{"a":1}{`)}},
-		{"no object", stream.Record{Headers: envelope(api.EnvelopeSchema, "message"), Body: []byte(`[]`)}},
-		{"no UTF-8", stream.Record{Headers: envelope(api.EnvelopeSchema, "message"), Body: []byte("{\"a\":\"\xff\"}")}},
-		{"a line break", stream.Record{Headers: envelope(api.EnvelopeSchema, "message"), Body: []byte("{\"a\":\n\"\xff\"}")}},
+		{"a later schema", stream.Record{Headers: envelopeHeaders("agent-chat/envelope.v2", "message"), Body: []byte(`{}`)}},
+		{"an unknown kind", stream.Record{Headers: envelopeHeaders(api.EnvelopeSchema, "dance"), Body: []byte(`{}`)}},
+		{"no JSON", stream.Record{Headers: envelopeHeaders(api.EnvelopeSchema, "message"), Body: []byte(`{"a":1}{`)}},
+		{"no object", stream.Record{Headers: envelopeHeaders(api.EnvelopeSchema, "message"), Body: []byte(`[]`)}},
+		{"no UTF-8", stream.Record{Headers: envelopeHeaders(api.EnvelopeSchema, "message"), Body: []byte("{\"a\":\"\xff\"}")}},
+		{"a line break", stream.Record{Headers: envelopeHeaders(api.EnvelopeSchema, "message"), Body: []byte("{\"a\":\n\"\xff\"}")}},
 		{"headers of any bytes", stream.Record{Headers: []stream.Header{{Name: "\xff\n", Value: "\r\nid: 7"}}, Body: []byte("x")}},
 	}
 	for _, tt := range tests {
@@ -106,10 +112,7 @@ func TestForeignEnvelope(t *testing.T) {
 	w := newWorld(t, nil)
 	w.register("alice", "bob")
 	body := "{\n \"schema\": \"agent-chat/envelope.v1\",\r\n \"kind\":\"message\", \"n\": 1.0}"
-	w.append(stream.Record{Body: []byte(body), Headers: []stream.Header{
-		{Name: "content-type", Value: "application/json"}, {Name: "agent-chat-schema", Value: api.EnvelopeSchema}, {Name: "agent-chat-kind", Value: "message"},
-		{Name: "agent-chat-id", Value: "x-1"}, {Name: "agent-chat-from", Value: "alice"}, {Name: "agent-chat-to", Value: "bob"},
-	}})
+	w.append(stream.Record{Body: []byte(body), Headers: envelopeHeaders(api.EnvelopeSchema, "message")})
 	page := decode[api.InboxPage](t, w.do(http.MethodGet, "/v1/agents/bob/inbox", ""))
 	if len(page.Deliveries) != 1 || page.Deliveries[0].Unreadable {
 		t.Fatalf("page = %+v; want an envelope", page)

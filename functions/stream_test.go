@@ -140,6 +140,48 @@ func TestIdleFollow(t *testing.T) {
 	})
 }
 
+// A wait ends when it is over, whatever else goes on in the house, and as soon
+// as there is something.
+func TestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.register("alice", "bob", "carol")
+		stop := make(chan struct{})
+		var senders sync.WaitGroup
+		senders.Go(func() {
+			tick := time.NewTicker(900 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				select {
+				case <-tick.C:
+					w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"carol","text":"not yours"}`)
+					w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"bob","text":"not asked for"}`)
+				case <-stop:
+					return
+				}
+			}
+		})
+		for _, wait := range []int{1, 5, 20} {
+			begun := time.Now()
+			r := w.do(http.MethodGet, fmt.Sprintf("/v1/agents/bob/inbox?from=carol&wait=%d", wait), "")
+			if page := decode[api.InboxPage](t, r); r.Code != http.StatusOK || page.Deliveries == nil || len(page.Deliveries) != 0 {
+				t.Errorf("wait of %d s = %d %s; want an empty page", wait, r.Code, r.Body)
+			}
+			if took, want := time.Since(begun), time.Duration(wait)*time.Second; took < want || took > want+time.Second {
+				t.Errorf("wait of %d s took %v", wait, took)
+			}
+		}
+		begun := time.Now()
+		tail := decode[api.InboxPage](t, w.do(http.MethodGet, "/v1/agents/bob/inbox?limit=1", "")).Tail
+		r := w.do(http.MethodGet, fmt.Sprintf("/v1/agents/bob/inbox?wait=20&cursor=%d", tail), "")
+		if page := decode[api.InboxPage](t, r); len(page.Deliveries) == 0 || time.Since(begun) > time.Second {
+			t.Errorf("wait for the next = %d %s after %v; want it at once", r.Code, r.Body, time.Since(begun))
+		}
+		close(stop)
+		senders.Wait()
+	})
+}
+
 // A store that fails under a stream ends it with an event that says why and has
 // no id, so that the reader goes on behind what it saw.
 func TestFollowFault(t *testing.T) {
@@ -164,6 +206,39 @@ func TestFollowFault(t *testing.T) {
 		}
 		if !strings.Contains(text, "event: problem\ndata: {") || !strings.Contains(text, `"code":"unavailable"`) {
 			t.Errorf("no event says that the store is unavailable:\n%s", text)
+		}
+	})
+}
+
+// A process that is about to end sends its readers away, with a time to come
+// back and not for ever; it takes no new ones, and finishes what it is asked.
+func TestDraining(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		c := w.serve()
+		w.register("alice", "bob")
+		lines := follow(t.Context(), t, c, "http://pipes/v1/agents/bob/inbox")
+		w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"bob","text":"one"}`)
+		synctest.Wait()
+		close(w.drain)
+		var all []string
+		for l := range lines {
+			all = append(all, l.text)
+		}
+		n := len(all)
+		if n < 3 || !strings.HasPrefix(all[n-2], "retry: ") || !strings.HasPrefix(all[n-1], ":") || !slices.Contains(all, "id: 1") {
+			t.Errorf("stream: %q; want the event, a retry and a comment", all)
+		}
+		for l := range follow(t.Context(), t, c, "http://pipes/v1/agents/bob/inbox?cursor=0") {
+			if strings.HasPrefix(l.text, "id:") {
+				t.Errorf("a new stream began: %q", l.text)
+			}
+		}
+		if r := w.do(http.MethodGet, "/readyz", ""); r.Code != http.StatusServiceUnavailable {
+			t.Errorf("ready = %d %s; want 503", r.Code, r.Body)
+		}
+		if r := w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"bob","text":"two"}`); r.Code != http.StatusCreated {
+			t.Errorf("send = %d %s; want 201", r.Code, r.Body)
 		}
 	})
 }

@@ -20,6 +20,7 @@ type world struct {
 	t       testing.TB
 	store   *faultstream.Store
 	log     *logBuffer
+	drain   chan struct{} // closed when the process is about to end
 	handler http.Handler
 }
 
@@ -27,11 +28,13 @@ func newWorld(t testing.TB, choose faultstream.Chooser) *world {
 	t.Helper()
 	inner, closeStore := localstream.Memory()
 	t.Cleanup(closeStore)
-	w := &world{t: t, store: faultstream.New(t, inner, faultstream.Options{Choose: choose}), log: new(logBuffer)}
+	w := &world{t: t, store: faultstream.New(t, inner, faultstream.Options{Choose: choose}), log: new(logBuffer), drain: make(chan struct{})}
 	e, err := env.New(env.Options{
 		Store:  w.store,
 		Config: env.Config{APITokens: []string{apiToken}, AdminTokens: []string{adminToken}},
 		Log:    slog.New(slog.NewJSONHandler(w.log, nil)),
+
+		Draining: w.drain,
 	})
 	if err != nil {
 		t.Fatal(err)

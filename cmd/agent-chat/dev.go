@@ -31,6 +31,7 @@ const defaultListen = "127.0.0.1:8080"
 
 type devFlags struct {
 	listen, data, s2Listen string
+	lambda                 string // the folder of the built functions; "": handlers in process
 	memory                 bool
 }
 
@@ -45,11 +46,16 @@ what was acknowledged survives a crash. Ctrl-C ends it cleanly, a second one at 
 Tokens come from AGENT_CHAT_API_TOKEN and AGENT_CHAT_ADMIN_TOKEN if they are set.
 Otherwise they are made once and kept in the data folder, readable by you only.
 
+With --lambda the built Lambda functions answer, in processes of their own behind
+an emulated Runtime API, as they would in the cloud: one request a process at a
+time, timeouts and size limits enforced. make bootstraps builds them.
+
 Standard output says where it listens and what to paste; the log goes to standard
 error, one JSON object a request.`,
 		Example: `  agent-chat dev
   agent-chat dev --memory --listen 127.0.0.1:9090
-  agent-chat dev --s2-listen 127.0.0.1:8081`,
+  agent-chat dev --s2-listen 127.0.0.1:8081
+  agent-chat dev --lambda`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.dev(cmd.Context(), f, cmd.Flags().Changed("data"))
@@ -60,6 +66,8 @@ error, one JSON object a request.`,
 	flags.StringVar(&f.data, "data", "", "the data `folder` (default $AGENT_CHAT_DATA, else .agent-chat)")
 	flags.BoolVar(&f.memory, "memory", false, "keep nothing")
 	flags.StringVar(&f.s2Listen, "s2-listen", "", "also serve the store as the S2 API on this `address`")
+	flags.StringVar(&f.lambda, "lambda", "", "let the built Lambda functions answer; `folder` of them")
+	flags.Lookup("lambda").NoOptDefVal = defaultFunctions
 	cmd.MarkFlagsMutuallyExclusive("data", "memory")
 	return cmd
 }
@@ -105,9 +113,27 @@ func (a *app) dev(ctx context.Context, f devFlags, chosen bool) (err error) {
 	}
 	h := newHost(conf, store, log)
 	h.failed = e.Failed()
-	return withS2(ctx, e, s2l, tokens.s2.value, log, func(ctx context.Context) error {
-		return h.serve(ctx, l, func() { a.welcome(f, l, s2l, tokens) })
-	})
+	ready := func() { a.welcome(f, l, s2l, tokens) }
+	if f.lambda == "" {
+		return withS2(ctx, e, s2l, tokens.s2.value, log, func(ctx context.Context) error { return h.serve(ctx, l, ready) })
+	}
+	inner, s2Token := s2l, tokens.s2
+	if inner == nil { // the functions need the S2 API though nobody asked for it
+		if inner, err = listenS2(ctx, "127.0.0.1:0", false); err != nil {
+			return err
+		}
+		defer func() { _ = inner.Close() }()
+		if s2Token, err = newToken(); err != nil {
+			return err
+		}
+	}
+	g, err := a.gatewayTo(f.lambda, conf, urlOf("http", inner), s2Token.value, log)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	h.front = g
+	return withS2(ctx, e, inner, s2Token.value, log, func(ctx context.Context) error { return h.serve(ctx, l, ready) })
 }
 
 // A credential is a token and where it came from.
@@ -152,14 +178,18 @@ func (a *app) tokens(conf *env.Config, f devFlags) (credentials, error) {
 // ownToken returns the token of a data folder's file, or a new one for a store in memory.
 func ownToken(f devFlags, name string) (credential, error) {
 	if f.memory {
-		var secret [32]byte
-		if _, err := rand.Read(secret[:]); err != nil {
-			return credential{}, fmt.Errorf("make a token: %w", err)
-		}
-		return credential{value: base64.RawURLEncoding.EncodeToString(secret[:]), made: true}, nil
+		return newToken()
 	}
 	token, made, err := env.TokenFile(f.data, name, rand.Reader)
 	return credential{value: token, from: filepath.Join(f.data, name), file: true, made: made}, err
+}
+
+func newToken() (credential, error) {
+	var secret [32]byte
+	if _, err := rand.Read(secret[:]); err != nil {
+		return credential{}, fmt.Errorf("make a token: %w", err)
+	}
+	return credential{value: base64.RawURLEncoding.EncodeToString(secret[:]), made: true}, nil
 }
 
 // withS2 runs f, and beside it the S2 API of e on l if l is not nil. When one ends, so does the other.

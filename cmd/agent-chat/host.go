@@ -16,6 +16,7 @@ import (
 
 	"agentchat/functions"
 	"agentchat/shared/env"
+	"agentchat/shared/gateway"
 	"agentchat/shared/s2local/engine"
 	"agentchat/shared/stream"
 	"agentchat/shared/stream/localstream"
@@ -33,7 +34,8 @@ type host struct {
 	conf     env.Config
 	store    stream.Store
 	log      *slog.Logger
-	failed   <-chan struct{} // closed when the store is broken for good; nil: never
+	front    *gateway.Gateway // answers in place of the handlers; nil: they do, in process
+	failed   <-chan struct{}  // closed when the store is broken for good; nil: never
 	draining chan struct{}
 }
 
@@ -52,9 +54,13 @@ func (h *host) serve(ctx context.Context, l net.Listener, ready func()) error {
 	if err != nil {
 		return usage{errors.Join(err, l.Close())}
 	}
+	handler := functions.Handler(e)
+	if h.front != nil {
+		handler = h.front
+	}
 	// No write timeout: serve sets deadlines by the kind of answer, and a live stream has none as a whole.
 	srv := &http.Server{
-		Handler: functions.Handler(e), Protocols: protocols(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		Handler: handler, Protocols: protocols(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan error, 1)
@@ -71,6 +77,9 @@ func (h *host) serve(ctx context.Context, l net.Listener, ready func()) error {
 	}
 	h.log.LogAttrs(ctx, slog.LevelInfo, "ending")
 	close(h.draining)
+	if h.front != nil {
+		h.front.Close() // it can't tell its functions to end their streams
+	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	if err := srv.Shutdown(grace); err != nil {

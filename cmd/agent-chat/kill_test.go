@@ -24,10 +24,11 @@ import (
 
 // A server is the real process, on a data folder and a port that stay the same.
 type server struct {
-	t    *testing.T
-	data string
-	addr string
-	cmd  *exec.Cmd
+	t     *testing.T
+	data  string
+	addr  string
+	flags []string // besides
+	cmd   *exec.Cmd
 }
 
 const operator = "operator-token-0123456789"
@@ -35,7 +36,7 @@ const operator = "operator-token-0123456789"
 // start starts the process and waits until it accepts.
 func (s *server) start() {
 	s.t.Helper()
-	s.cmd = exec.Command("agent-chat", "dev", "--data", s.data, "--listen", s.addr)
+	s.cmd = exec.Command("agent-chat", append([]string{"dev", "--data", s.data, "--listen", s.addr}, s.flags...)...)
 	s.cmd.Env = append(s.cmd.Environ(), "AGENT_CHAT_API_TOKEN="+operator)
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {

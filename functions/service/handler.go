@@ -5,7 +5,6 @@ package service
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"agentchat/shared/api"
 	"agentchat/shared/auth"
@@ -14,15 +13,12 @@ import (
 	"agentchat/shared/serve"
 )
 
-// patience is how long service.ready waits for the store.
-const patience = 3 * time.Second
-
 // New returns the handler of the family.
 func New(e *env.Env) http.Handler {
 	h := &handler{Env: e, openapi: openapi.Document(e.Config.Version)}
 	return serve.Mux(e, "service", map[string]serve.Op{
 		"service.health":  serve.Unary(h.health),
-		"service.ready":   serve.Unary(h.ready),
+		"service.ready":   serve.Unary(newChecker(e).ready),
 		"service.limits":  serve.Unary(h.limits),
 		"service.openapi": serve.Unary(h.describe),
 	})
@@ -40,21 +36,6 @@ type document []byte
 func (d document) AppendJSON(b []byte) []byte { return append(b, d...) }
 
 func (h *handler) health(context.Context, auth.Caller, *struct{}) (*api.Health, error) {
-	return &api.Health{Status: "ok", Version: h.Config.Version}, nil
-}
-
-// ready fails while the process ends, too, so that nothing new is sent to it.
-func (h *handler) ready(ctx context.Context, _ auth.Caller, _ *struct{}) (*api.Health, error) {
-	select {
-	case <-h.Draining:
-		return nil, api.Errorf(api.Unavailable, "this server is about to end")
-	default:
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := h.Store.Check(ctx); err != nil {
-		return nil, api.Errorf(api.Unavailable, "the store can't be reached, or its basins are not configured").Because(err)
-	}
 	return &api.Health{Status: "ok", Version: h.Config.Version}, nil
 }
 

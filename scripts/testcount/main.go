@@ -9,7 +9,9 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 )
@@ -24,21 +26,19 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: testcount FILE")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1]); err != nil {
+	out := bufio.NewWriter(os.Stdout)
+	if err := errors.Join(run(out, os.Args[1]), out.Flush()); err != nil {
 		fmt.Fprintln(os.Stderr, "testcount:", err)
 		os.Exit(1)
 	}
 }
 
-func run(file string) error {
+func run(w io.Writer, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	w := bufio.NewWriter(os.Stdout)
-	defer w.Flush()
-
 	var passed, failed, skipped int
 	output := map[string]*strings.Builder{} // by package and test
 	lines := bufio.NewScanner(f)
@@ -91,7 +91,7 @@ func run(file string) error {
 	}
 	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n", passed, failed, skipped)
 	if passed == 0 {
-		return fmt.Errorf("no test passed")
+		return errors.New("no test passed")
 	}
 	return nil
 }

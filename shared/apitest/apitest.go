@@ -51,7 +51,9 @@
 //	                        value: it is there
 //	body FILE               the whole body, likewise
 //	[!] holds TEXT          the body's bytes
-//	[!] within DURATION     how long it took
+//	[!] within DURATION     how long it took; of an event, how long it was waited for.
+//	                        What must hold to the second is tested in owned time
+//	                        instead: machines under test are slow
 //	save NAME POINTER       sets the variable to the string or JSON at the pointer
 //
 // A VALUE, and a FILE of body, may hold <time>, <message>, <conversation>, <key>,

@@ -147,7 +147,7 @@ func at(doc []byte, pointer string) (jsontext.Value, error) {
 
 func child(v jsontext.Value, token string) (jsontext.Value, error) {
 	switch v.Kind() {
-	case '{':
+	case jsontext.KindBeginObject:
 		var members map[string]jsontext.Value
 		if err := json.Unmarshal(v, &members); err != nil {
 			return nil, err
@@ -155,7 +155,7 @@ func child(v jsontext.Value, token string) (jsontext.Value, error) {
 		if c, ok := members[token]; ok {
 			return c, nil
 		}
-	case '[':
+	case jsontext.KindBeginArray:
 		var items []jsontext.Value
 		if err := json.Unmarshal(v, &items); err != nil {
 			return nil, err
@@ -163,6 +163,7 @@ func child(v jsontext.Value, token string) (jsontext.Value, error) {
 		if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(items) {
 			return items[i], nil
 		}
+	default:
 	}
 	return nil, errAbsent
 }
@@ -173,11 +174,12 @@ func stringAt(doc []byte, pointer string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var s string
-	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil {
+	if v.Kind() != jsontext.KindString {
 		return v.String(), nil
 	}
-	return s, nil
+	var s string
+	err = json.Unmarshal(v, &s)
+	return s, err
 }
 
 // same reports whether got is want: JSON, else a string; with placeholders.

@@ -51,10 +51,10 @@ func isJSON(a *answer, want string) error {
 // failed returns what is wrong with how a tells of a failure.
 func failed(r *http.Request, a *answer) error {
 	if (a.header.Get("Www-Authenticate") != "") != (a.status == http.StatusUnauthorized) {
-		return errors.New("WWW-Authenticate belongs to 401, and it alone")
+		return errors.New("a WWW-Authenticate header belongs to 401, and it alone")
 	}
 	if (a.header.Get("Allow") != "") != (a.status == http.StatusMethodNotAllowed) {
-		return errors.New("Allow belongs to 405, and it alone")
+		return errors.New("an Allow header belongs to 405, and it alone")
 	}
 	if r.Method == http.MethodHead {
 		if len(a.body) > 0 {

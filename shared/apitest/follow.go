@@ -75,7 +75,7 @@ func (s *script) open(ts *testscript.TestScript, target, lastID string) *stream 
 	if lastID != "" {
 		s.defaultHeader("Last-Event-Id", lastID)
 	}
-	r := s.prepare(ts, ctx, []string{http.MethodGet, target})
+	r := s.prepare(ctx, ts, []string{http.MethodGet, target})
 	late := time.AfterFunc(patience, cancel)
 	started := time.Now()
 	resp, err := s.client.Do(r)
@@ -87,7 +87,7 @@ func (s *script) open(ts *testscript.TestScript, target, lastID string) *stream 
 	s.last = head
 	if got, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); got != "text/event-stream" {
 		defer cancel()
-		defer resp.Body.Close() //nolint:errcheck // it is read to its end
+		defer resp.Body.Close()
 		if head.body, err = io.ReadAll(resp.Body); err == nil {
 			err = s.conforms(r, head)
 		}
@@ -117,7 +117,7 @@ func (s *script) defaultHeader(name, value string) {
 // a clean end.
 func (st *stream) read(ctx context.Context, body io.ReadCloser) {
 	defer close(st.items)
-	defer body.Close() //nolint:errcheck // its end was seen
+	defer body.Close()
 	for it := range items(body) {
 		select {
 		case st.items <- it:
@@ -156,6 +156,7 @@ func (st *stream) nextEvent(ts *testscript.TestScript) item {
 func event(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, "event NAME [ID]", neg || len(args) < 1 || len(args) > 2)
 	st := following(ts, args[0])
+	begun := time.Now()
 	it := st.nextEvent(ts)
 	if it.kind != envelopes {
 		ts.Fatalf("%s: %s; want an envelope", st.target, it)
@@ -164,7 +165,7 @@ func event(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s: id = %s; want %s\n%s", st.target, it.id, args[1], it.data)
 	}
 	st.lastID = it.id
-	of(ts).last = &answer{request: "event of " + st.target, status: st.head.status, header: st.head.header, body: it.data}
+	of(ts).last = &answer{request: "event of " + st.target, status: st.head.status, header: st.head.header, body: it.data, took: time.Since(begun)}
 	ts.Check(of(ts).leak("the event", string(it.data)))
 }
 

@@ -62,7 +62,7 @@ func request(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, "http METHOD PATH [BODY]", neg || len(args) < 2 || len(args) > 3)
 	s := of(ts)
 	s.last = nil
-	s.last = s.do(s.prepare(ts, s.ctx, args)).must(ts)
+	s.last = s.do(s.prepare(s.ctx, ts, args)).must(ts)
 }
 
 // GET PATH, POST PATH [BODY] and so on.
@@ -81,7 +81,7 @@ func begin(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	answer := make(chan outcome, 1)
 	s.pending[args[0]] = answer
-	r := s.prepare(ts, s.ctx, args[1:])
+	r := s.prepare(s.ctx, ts, args[1:])
 	go func() { answer <- s.do(r) }() // ends with s.ctx
 }
 
@@ -111,7 +111,7 @@ func settle(ts *testscript.TestScript, neg bool, args []string) {
 
 // prepare returns the request of METHOD PATH [BODY], and forgets the headers
 // that were meant for it.
-func (s *script) prepare(ts *testscript.TestScript, ctx context.Context, args []string) *http.Request {
+func (s *script) prepare(ctx context.Context, ts *testscript.TestScript, args []string) *http.Request {
 	var body []byte
 	if len(args) == 3 {
 		body = []byte(args[2])
@@ -223,7 +223,7 @@ func (s *script) do(r *http.Request) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was read to its end
+	defer resp.Body.Close()
 	a := &answer{request: r.Method + " " + r.URL.Opaque, status: resp.StatusCode, header: resp.Header}
 	if a.body, err = io.ReadAll(resp.Body); err != nil {
 		return outcome{a, fmt.Errorf("read the body: %w", err)}

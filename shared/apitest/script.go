@@ -22,7 +22,7 @@ const patience = 30 * time.Second
 // A script is one that runs. Its commands run one after the other; only begin
 // and the readers of streams leave something running, which ends with ctx.
 type script struct {
-	ctx     context.Context //nolint:containedctx // testscript's commands take none; it ends with the script
+	ctx     context.Context // kept because testscript's commands take none; it ends with the script
 	service *Service
 	client  *http.Client
 

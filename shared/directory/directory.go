@@ -13,6 +13,7 @@ import (
 	"agentchat/shared/api"
 	"agentchat/shared/ident"
 	"agentchat/shared/stream"
+	"agentchat/shared/strictjson"
 )
 
 const (
@@ -73,7 +74,7 @@ func (d *Directory) registered(ctx context.Context, id ident.Agent) (agent.State
 }
 
 // List returns the registered agents among the next limit names behind after
-// ("": from the first), in bytewise order. Names that are not registered any
+// ("": from the first), in bytewise order, as far as a page holds api.MaxPageBytes. Names that are not registered any
 // more take room on a page, so that one page costs a bounded number of reads.
 func (d *Directory) List(ctx context.Context, after ident.Agent, limit int) (*api.ListAgentsResponse, error) {
 	ids, more, err := d.names(ctx, after, limit)
@@ -85,10 +86,20 @@ func (d *Directory) List(ctx context.Context, after ident.Agent, limit int) (*ap
 		return nil, err
 	}
 	r := &api.ListAgentsResponse{Agents: make([]api.AgentInfo, 0, len(ids))}
+	size, scratch := 0, []byte(nil)
 	for i, s := range states {
-		if s.Phase == agent.Registered {
-			r.Agents = append(r.Agents, s.Info(ids[i]))
+		if s.Phase != agent.Registered {
+			continue
 		}
+		info := s.Info(ids[i])
+		if scratch, err = strictjson.Append(scratch[:0], info); err != nil {
+			return nil, fmt.Errorf("encode agent %s: %w", ids[i], err)
+		}
+		if size += len(scratch); size > api.MaxPageBytes && len(r.Agents) > 0 {
+			r.NextCursor = &ids[i-1]
+			return r, nil
+		}
+		r.Agents = append(r.Agents, info)
 	}
 	if more {
 		r.NextCursor = &ids[len(ids)-1]

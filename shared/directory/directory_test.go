@@ -3,6 +3,7 @@ package directory_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"agentchat/shared/stream"
 	"agentchat/shared/stream/faultstream"
 	"agentchat/shared/stream/localstream"
+	"agentchat/shared/strictjson"
 )
 
 func open(t *testing.T, o faultstream.Options) (stream.Store, *mailbox.Mailbox) {
@@ -174,5 +176,28 @@ func TestFresh(t *testing.T) {
 	}
 	if _, err := other.Get(t.Context(), "a"); api.AsError(err).Code != api.AgentNotRegistered {
 		t.Errorf("Get after it was deleted: %v", err)
+	}
+}
+
+// A page is cut before it is too large for a host to send, and nobody is left out.
+func TestListPagesBySize(t *testing.T) {
+	store, m := open(t, faultstream.Options{})
+	large := api.Profile{PublicKey: strings.Repeat("k", 60<<10)}
+	const agents = 150 // 9 MiB
+	for i := range agents {
+		if _, err := m.Register(t.Context(), ident.Agent(fmt.Sprintf("agent-%03d", i)), large); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := directory.New(store, m)
+	r, err := d.List(t.Context(), "", api.MaxPageItems)
+	if err != nil || r.NextCursor == nil {
+		t.Fatalf("List = %d agents, more %v, %v; want a part", len(r.Agents), r.NextCursor, err)
+	}
+	if b, err := strictjson.Append(nil, r); err != nil || len(b) > api.MaxPageBytes+1<<10 {
+		t.Errorf("a page of %d bytes, %v; want at most %d", len(b), err, api.MaxPageBytes)
+	}
+	if ids, pages := all(t, d, api.MaxPageItems); len(ids) != agents || pages != 3 {
+		t.Errorf("%d agents on %d pages; want %d on 3", len(ids), pages, agents)
 	}
 }

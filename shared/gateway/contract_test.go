@@ -30,6 +30,9 @@ const (
 // The bootstraps that would be deployed keep the contract: each in processes of
 // its own, on S2's API, behind function URLs.
 func TestContract(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the functions, which no race detector watches")
+	}
 	dir := bootstraps(t)
 	apitest.Run(t, apitest.Host{Start: func() (*apitest.Service, error) {
 		s, err := start(dir)

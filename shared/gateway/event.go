@@ -82,7 +82,7 @@ func Event(r *http.Request, id string) ([]byte, error) {
 	e := event{
 		Version: "2.0", RouteKey: "$default", RawPath: r.URL.EscapedPath(), RawQueryString: r.URL.RawQuery,
 		Headers: headers, Query: joinedQuery(r.URL), Body: string(body),
-		IsBase64Encoded: len(body) > 0 && !(isText(r.Header.Get("Content-Type")) && utf8.Valid(body)),
+		IsBase64Encoded: len(body) > 0 && (!isText(r.Header.Get("Content-Type")) || !utf8.Valid(body)),
 		RequestContext: requestContext{
 			AccountID: "anonymous", APIID: "local", DomainName: r.Host, DomainPrefix: "local", RequestID: id,
 			RouteKey: "$default", Stage: "$default", Time: now.Format("02/Jan/2006:15:04:05 -0700"), TimeEpoch: now.UnixMilli(),

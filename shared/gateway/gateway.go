@@ -38,6 +38,7 @@ const (
 // A Function is one family, built.
 type Function struct {
 	Bootstrap string        // path of the executable
+	Arguments []string      // of it, as an emulator needs them
 	Env       []string      // NAME=value; with what the emulation sets, all there is
 	Memory    int           // MiB, as the process is told; it is not enforced
 	Timeout   time.Duration // of one invocation

@@ -52,7 +52,7 @@ func (s *sandbox) start(ctx context.Context, name string, f Function, output io.
 	if err != nil {
 		return err
 	}
-	if err := s.launch(l, name, f, output); err != nil {
+	if err := s.launch(l, name, f, output); err != nil { //nolint:contextcheck // what it starts outlives the request
 		return errors.Join(err, l.Close())
 	}
 	late := time.NewTimer(initTime)
@@ -74,7 +74,7 @@ func (s *sandbox) launch(l net.Listener, name string, f Function, output io.Writ
 	if f.Stream {
 		mode = "RESPONSE_STREAM"
 	}
-	cmd := exec.Command(f.Bootstrap) //nolint:noctx // it outlives the request that starts it; kill ends it
+	cmd := exec.Command(f.Bootstrap, f.Arguments...) //nolint:noctx // it outlives the request that starts it; kill ends it
 	cmd.Env = append([]string{
 		"AWS_LAMBDA_RUNTIME_API=" + l.Addr().String(), "AWS_LAMBDA_FUNCTION_NAME=" + name, "AWS_LAMBDA_FUNCTION_VERSION=$LATEST",
 		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=" + strconv.Itoa(f.Memory), "AWS_LAMBDA_LOG_FORMAT=JSON", "AWS_REGION=us-east-1",

@@ -50,7 +50,7 @@ func Read[S any](ctx context.Context, j *Journal, name stream.Name, f *Fold[S], 
 	c.begun++
 	mine := c.begun
 	c.mu.Unlock()
-	err := advance(ctx, j.store, name, f, &s, nil)
+	_, err := advance(ctx, j.store, name, f, &s, nil)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.keep(s, at, err)
@@ -101,28 +101,28 @@ func (c *cell[S]) keep(s folded[S], at time.Time, err error) {
 	}
 }
 
-// advance brings s to the tail. Each record that is given to the fold, and the
-// state after it, is shown to each, if that is not nil. On an error s has got
-// as far as it could.
-func advance[S any](ctx context.Context, store stream.Store, name stream.Name, f *Fold[S], s *folded[S], each func(stream.Entry, S)) error {
+// advance brings s to the tail, and reports whether the stream exists. Each
+// record, and the state after it, is shown to each, if that is not nil. On an
+// error s has got as far as it could.
+func advance[S any](ctx context.Context, store stream.Store, name stream.Name, f *Fold[S], s *folded[S], each func(stream.Entry, S)) (exists bool, err error) {
 	for {
 		page, err := store.Read(ctx, name, stream.Start{Seq: s.next}, stream.Limit{})
 		switch {
 		case errors.Is(err, stream.ErrNotFound) && s.next == 0:
-			return nil
+			return false, nil
 		case errors.Is(err, stream.ErrNotFound), errors.Is(err, stream.ErrTrimmed), errors.Is(err, stream.ErrBeyondTail), errors.Is(err, stream.ErrCorrupt):
-			return lost(name, err)
+			return true, lost(name, err)
 		case err != nil:
-			return unavailable(name, err)
+			return true, unavailable(name, err)
 		}
 		for _, e := range page.Entries {
 			if e.Seq != s.next {
-				return lost(name, fmt.Errorf("%w: record %d where %d should be", stream.ErrCorrupt, e.Seq, s.next))
+				return true, lost(name, fmt.Errorf("%w: record %d where %d should be", stream.ErrCorrupt, e.Seq, s.next))
 			}
 			if e.Command() == stream.None && !isNop(e.Record) {
 				state, err := f.Apply(s.state, e)
 				if err != nil {
-					return lost(name, err)
+					return true, lost(name, err)
 				}
 				s.state = state
 			}
@@ -132,7 +132,7 @@ func advance[S any](ctx context.Context, store stream.Store, name stream.Name, f
 			}
 		}
 		if s.next >= page.Tail {
-			return nil
+			return true, nil
 		}
 	}
 }

@@ -68,7 +68,7 @@ type update[S any] struct {
 func (u *update[S]) attempt(ctx context.Context, decide func(S) ([]stream.Record, error)) (done bool, state S, err error) {
 	began := u.j.o.Now()
 	var mine *S
-	err = advance(ctx, u.j.store, u.name, u.fold, &u.at, func(e stream.Entry, after S) {
+	exists, err := advance(ctx, u.j.store, u.name, u.fold, &u.at, func(e stream.Entry, after S) {
 		if n, _ := e.Header(nonceHeader); n == u.nonce && !isNop(e.Record) {
 			mine = &after
 		}
@@ -98,6 +98,12 @@ func (u *update[S]) attempt(ctx context.Context, decide func(S) ([]stream.Record
 	if nop { // the answer would be a lie if the open attempt landed after all
 		recs = []stream.Record{{Headers: []stream.Header{{Name: kindHeader, Value: nopKind}}}}
 	}
+	if !exists {
+		if err := u.j.store.Create(ctx, u.name, stream.Config{}); err != nil && !errors.Is(err, stream.ErrExists) {
+			_ = u.pauses.Wait(ctx) // whether it exists now, the append tells
+		}
+	}
+	recs = stamped(recs, u.nonce)
 	ack, err := u.append(ctx, recs)
 	if err == nil && nop {
 		return true, u.at.state, refusal
@@ -110,7 +116,7 @@ func (u *update[S]) attempt(ctx context.Context, decide func(S) ([]stream.Record
 
 func (u *update[S]) append(ctx context.Context, recs []stream.Record) (stream.Ack, error) {
 	pos := u.at.next
-	return u.j.store.Append(ctx, u.name, stream.Batch{Records: stamped(recs, u.nonce), At: &pos})
+	return u.j.store.Append(ctx, u.name, stream.Batch{Records: recs, At: &pos})
 }
 
 // applied returns the state after recs, which were acknowledged. Only one record
@@ -137,17 +143,14 @@ func (u *update[S]) failed(ctx context.Context, err error) (done bool, state S, 
 	pos := u.at.next
 	switch {
 	case errors.Is(err, stream.ErrPosition):
-	case errors.Is(err, stream.ErrNotFound):
-		if err := u.j.store.Create(ctx, u.name, stream.Config{}); err != nil && !errors.Is(err, stream.ErrExists) {
-			_ = u.pauses.Wait(ctx) // whether it exists now, the next append tells
-		}
-	case errors.Is(err, stream.ErrUnavailable):
+	case errors.Is(err, stream.ErrNotFound), errors.Is(err, stream.ErrUnavailable):
 		_ = u.pauses.Wait(ctx)
 	case errors.Is(err, stream.ErrInvalid), errors.Is(err, stream.ErrFenced):
 		// A fault of ours that a repeat can't mend, and that no attempt escapes.
 		return true, u.at.state, fmt.Errorf("append to %s: %w", u.name, err)
 	default:
 		u.open = &pos
+		_ = u.pauses.Wait(ctx)
 	}
 	return false, u.at.state, err
 }

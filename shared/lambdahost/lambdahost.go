@@ -77,14 +77,14 @@ func (h *Host) Invoke(ctx context.Context, event json.RawMessage) (any, error) {
 	r, err := Request(ctx, event)
 	if err != nil {
 		err = api.Errorf(api.Invalid, "this is no request of a function URL (payload version 2.0): %v", err)
-		return h.serve(cancel, serve.Refusal(h.Log, err), placeholder(ctx))
+		return h.serve(cancel, serve.Refusal(h.Log, err), placeholder(ctx)) //nolint:contextcheck // the request carries it
 	}
 	handler, err := h.Handler(ctx)
 	if err != nil {
 		err = api.Errorf(api.Unavailable, "the server is not configured, or can't read its secrets; its log says why").Because(err)
 		handler = serve.Refusal(h.Log, err)
 	}
-	return h.serve(cancel, handler, r)
+	return h.serve(cancel, handler, r) //nolint:contextcheck // the request carries it
 }
 
 func (h *Host) serve(cancel context.CancelFunc, handler http.Handler, r *http.Request) (any, error) {

@@ -165,7 +165,7 @@ func (s *claiming) note(ctx context.Context, c *claim, r claimRecord) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	_, _ = s.m.store.Append(ctx, s.name, stream.Batch{Records: []stream.Record{rec}, At: &c.next}) //nolint:errcheck // see above
+	_, _ = s.m.store.Append(ctx, s.name, stream.Batch{Records: []stream.Record{rec}, At: &c.next})
 }
 
 // noteStored notes where the message stands: after the answer on a host that

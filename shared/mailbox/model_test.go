@@ -35,13 +35,14 @@ type history struct {
 
 func (h *history) send(by string, m *mailbox.Mailbox, d mailbox.Draft) error {
 	r, err := m.Send(context.Background(), d)
-	h.sent = append(h.sent, sent{by, d.ID, r, err})
+	id := d.ID
+	if err == nil && id == "" {
+		id = idOf(r.Envelope)
+	}
+	h.w.Sync(func() { h.sent = append(h.sent, sent{by, id, r, err}) })
 	if err != nil {
 		h.w.Note("%s: %v", by, err)
 		return err
-	}
-	if d.ID == "" {
-		h.sent[len(h.sent)-1].id = idOf(r.Envelope)
 	}
 	h.w.Note("%s: stored at %d, replayed %v", by, r.SeqNum, r.Replayed)
 	return nil
@@ -110,7 +111,7 @@ func (h *history) check() error {
 			case api.Unavailable: // this call wrote nothing; another may have
 			case api.RecipientNotFound:
 				if len(stands) > 0 {
-					return fmt.Errorf("%s was refused (%v), and %s stands at %d", s.by, s.err, s.id, stands[0])
+					return fmt.Errorf("%s was refused, and %s stands at %d: %w", s.by, s.id, stands[0], s.err)
 				}
 			default:
 				return s.err
@@ -178,7 +179,7 @@ func plainModel(through wrap, repeated *int) func(*testing.T, *interleave.World)
 				if !ok || e.Code != api.OutcomeUnknown {
 					return
 				}
-				*repeated++
+				w.Sync(func() { *repeated++ })
 				for _, again := range []string{"again 1", "again 2"} {
 					w.Go(again, func(s stream.Store) func() {
 						m := onStore(through(s))
@@ -207,14 +208,20 @@ func bounds(daily, further interleave.Options) interleave.Options {
 	if *deep {
 		return further
 	}
+	if testing.Short() { // the race detector needs no more
+		daily.Runs = 100
+	}
 	return daily
 }
 
 // sampled returns the bounds of what is drawn at random.
 func sampled(runs int) interleave.Options {
 	o := interleave.Options{Faults: 5, Switches: 20, Sample: 1, Runs: runs, Hits: patient}
-	if *deep {
+	switch {
+	case *deep:
 		o.Runs *= 100
+	case testing.Short():
+		o.Runs = 50
 	}
 	return o
 }
@@ -244,7 +251,7 @@ func TestSendModelSampled(t *testing.T) {
 func TestPlainModel(t *testing.T) {
 	repeated := 0
 	hits := func(c faultstream.Call) []faultstream.Fault {
-		if c.Name != stream.Inbox("bob") || c.Op != faultstream.Append || string(*c.Batch.Token) == "?" {
+		if c.Name != stream.Inbox("bob") || c.Op != faultstream.Append || *c.Batch.Token == "?" {
 			return nil
 		}
 		if c.Batch.Records[0].Command() == stream.FenceCommand {

@@ -1,13 +1,23 @@
 package mailbox_test
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"agentchat/shared/api"
+	"agentchat/shared/ident"
+	"agentchat/shared/journal"
 	"agentchat/shared/mailbox"
+	"agentchat/shared/stream"
+	"agentchat/shared/stream/faultstream"
 )
 
 // What was sent is replayed from any position, and followed.
@@ -103,5 +113,263 @@ func TestDeleteAndRegisterAgain(t *testing.T) {
 	p = replay(t, m, mailbox.Query{Agent: "bob"})
 	if diff := cmp.Diff([]string{"new", "new", "new"}, texts(t, p)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A plain send by a warm process is one append and nothing else; one with an id
+// is two; the first repeat of it one append of a claim, two reads and a note.
+func TestSendRoundTrips(t *testing.T) {
+	w := newWorld(t)
+	var calls []string
+	s := faultstream.New(t, w.store, faultstream.Options{Choose: func(c faultstream.Call) faultstream.Fault {
+		calls = append(calls, fmt.Sprint(c.Op, " ", strings.Split(c.Name.String(), "/")[0]))
+		return faultstream.Fault{}
+	}})
+	m := onStore(s)
+	register(t, m, "alice", "bob")
+	send(t, m, draft("alice", "bob", "", "warm"))
+	for _, c := range []struct {
+		name string
+		id   ident.Message
+		want []string
+	}{
+		{"plain", "", []string{"Append inbox"}},
+		{"with an id", "order-1", []string{"Append sends", "Append inbox"}},
+		{"repeated", "order-1", []string{"Append sends", "Read sends", "Read inbox", "Append sends"}},
+		{"repeated again", "order-1", []string{"Append sends", "Read sends", "Read inbox"}},
+	} {
+		calls = nil
+		send(t, m, draft("alice", "bob", c.id, "hello"))
+		if diff := cmp.Diff(c.want, calls); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+}
+
+// What makes two requests with one id the same, and what does not.
+func TestSameRequest(t *testing.T) {
+	w := newWorld(t)
+	m := w.process()
+	register(t, m, "alice", "bob", "carol")
+	base := func() mailbox.Draft {
+		d := draft("alice", "bob", "order-1", "hello")
+		d.Message.Data = json.RawMessage(`{"a":1,"b":[1,2]}`)
+		d.Metadata = map[string]string{"x": "1", "y": "2"}
+		return d
+	}
+	send(t, m, base())
+	for _, c := range []struct {
+		name   string
+		same   bool
+		change func(*mailbox.Draft)
+	}{
+		{"nothing", true, func(*mailbox.Draft) {}},
+		{"white space in data", true, func(d *mailbox.Draft) { d.Message.Data = json.RawMessage(" {\"a\": 1,\n\"b\":[1, 2]}") }},
+		{"trace context", true, func(d *mailbox.Draft) { d.TraceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" }},
+		{"text", false, func(d *mailbox.Draft) { d.Message.Text = ptr("Hello") }},
+		{"no text", false, func(d *mailbox.Draft) { d.Message.Text = nil }},
+		{"number token", false, func(d *mailbox.Draft) { d.Message.Data = json.RawMessage(`{"a":1.0,"b":[1,2]}`) }},
+		{"content type", false, func(d *mailbox.Draft) { d.Message.ContentType = "text/plain" }},
+		{"metadata", false, func(d *mailbox.Draft) { d.Metadata["x"] = "2" }},
+		{"recipient", false, func(d *mailbox.Draft) { d.To = "carol" }},
+		{"conversation", false, func(d *mailbox.Draft) { d.ConversationID = "c" }},
+		{"correlation", false, func(d *mailbox.Draft) { d.CorrelationID = "c" }},
+		{"time", false, func(d *mailbox.Draft) { d.CreatedAt = &api.Time{Time: time.Unix(0, 0)} }},
+		{"operation", false, func(d *mailbox.Draft) { d.Op = "contacts.share" }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := base()
+			c.change(&d)
+			r, err := m.Send(t.Context(), d)
+			if c.same && (err != nil || !r.Replayed || r.SeqNum != 0) {
+				t.Errorf("%+v, %v; want the first result", r, err)
+			} else if !c.same {
+				wantCode(t, "send", err, api.IDReused)
+			}
+		})
+	}
+	// The scope of an id is its sender's registration.
+	if r := send(t, m, draft("carol", "bob", "order-1", "hello")); r.Replayed {
+		t.Error("another sender's id is taken for a repeat")
+	}
+	if err := m.Delete(t.Context(), "alice"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := m.Send(t.Context(), base())
+	wantCode(t, "send of a deleted agent", err, api.AgentNotRegistered)
+	register(t, m, "alice")
+	if r := send(t, m, draft("alice", "bob", "order-1", "another")); r.Replayed {
+		t.Error("the id of an earlier registration is taken for a repeat")
+	}
+}
+
+// A send of unknown outcome names the id with which it can be repeated; by then
+// it may have been stored, or land later, or never. Another request with that id
+// is refused, and does not spoil it for the right one.
+func TestRepeatOfUnknown(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		first    faultstream.Kind
+		replayed bool
+		land     bool
+	}{
+		{"lost", faultstream.Lost, false, false},
+		{"stored", faultstream.Stored, true, false},
+		{"late, before the repeat", faultstream.Late, true, true},
+		{"late, and then never", faultstream.Late, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				m := w.process()
+				register(t, m, "alice", "bob")
+				send(t, m, draft("alice", "bob", "", "before"))
+				n := 0
+				s := faultstream.New(t, w.store, faultstream.Options{Choose: func(call faultstream.Call) faultstream.Fault {
+					if call.Op != faultstream.Append {
+						return faultstream.Fault{}
+					}
+					if n++; n == 1 {
+						return faultstream.Fault{Kind: c.first, After: -1}
+					}
+					return faultstream.Fault{Kind: faultstream.Lost}
+				}})
+				began := time.Now()
+				_, err := onStore(s).Send(t.Context(), draft("alice", "bob", "", "hello"))
+				e := wantCode(t, "the first send", err, api.OutcomeUnknown)
+				if d := time.Since(began); d > 11*time.Second {
+					t.Errorf("it took %v; want 10 s at most", d)
+				}
+				if c.land {
+					s.LandAll()
+				}
+				if c.replayed {
+					_, err = w.process().Send(t.Context(), draft("alice", "bob", e.Message, "another"))
+					wantCode(t, "another request", err, api.IDReused)
+				}
+				r := send(t, w.process(), draft("alice", "bob", e.Message, "hello"))
+				if r.Replayed != c.replayed {
+					t.Errorf("replayed %v; want %v", r.Replayed, c.replayed)
+				}
+				s.LandAll()
+				again := send(t, w.process(), draft("alice", "bob", e.Message, "hello"))
+				if again.SeqNum != r.SeqNum || !again.Replayed {
+					t.Errorf("%+v; want a repeat of %d", again, r.SeqNum)
+				}
+				_, err = w.process().Send(t.Context(), draft("alice", "bob", e.Message, "another"))
+				wantCode(t, "another request", err, api.IDReused)
+				if diff := cmp.Diff([]string{"before", "hello"}, texts(t, replay(t, m, mailbox.Query{Agent: "bob"}))); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
+// A repeat to somebody who was deleted meanwhile is told of what was stored, and
+// refused if nothing was.
+func TestRepeatAfterDeletion(t *testing.T) {
+	w := newWorld(t)
+	m := w.process()
+	register(t, m, "alice", "bob")
+	first := send(t, m, draft("alice", "bob", "order-1", "hello"))
+	plain := send(t, m, draft("alice", "bob", "", "plain"))
+	if err := m.Delete(t.Context(), "bob"); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*mailbox.Mailbox{m, w.process()} {
+		if r := send(t, p, draft("alice", "bob", "order-1", "hello")); r.SeqNum != first.SeqNum || !r.Replayed {
+			t.Errorf("%+v; want the first result", r)
+		}
+		if r := send(t, p, draft("alice", "bob", idOf(plain.Envelope), "plain")); r.SeqNum != plain.SeqNum || !r.Replayed {
+			t.Errorf("%+v; want the first result", r)
+		}
+		_, err := p.Send(t.Context(), draft("alice", "bob", "order-1", "another"))
+		wantCode(t, "another request", err, api.IDReused)
+		_, err = p.Send(t.Context(), draft("alice", "bob", "order-2", "hello"))
+		wantCode(t, "a first send", err, api.RecipientNotFound)
+	}
+}
+
+// Everything refusable is refused before anything is written.
+func TestSendRefused(t *testing.T) {
+	w := newWorld(t)
+	m := w.process()
+	register(t, m, "alice", "bob")
+	s := faultstream.New(t, w.store, faultstream.Options{})
+	m = onStore(s)
+	for _, id := range []ident.Message{"", "order-1"} {
+		_, err := m.Send(t.Context(), draft("alice", "bbo", id, "hello"))
+		if e := wantCode(t, "unknown recipient", err, api.RecipientNotFound); !strings.Contains(e.Detail, "PUT /v1/agents/bbo") || e.Field != "/to" {
+			t.Errorf("%+v does not say what registers the recipient", e)
+		}
+		_, err = m.Send(t.Context(), draft("mallory", "bob", id, "hello"))
+		wantCode(t, "unknown sender", err, api.AgentNotRegistered)
+	}
+	if n := s.Count(faultstream.Append) + s.Count(faultstream.Create); n != 0 {
+		t.Errorf("%d writes for what was refused", n)
+	}
+	if r := send(t, m, draft("alice", "alice", "", "note to self")); r.SeqNum != 0 {
+		t.Errorf("a message to oneself stands at %d", r.SeqNum)
+	}
+}
+
+// A send runs to its end though its caller has left.
+func TestSendOutlivesItsCaller(t *testing.T) {
+	w := newWorld(t)
+	m := w.process()
+	register(t, m, "alice", "bob")
+	ctx, cancel := context.WithCancel(t.Context())
+	lost := faultstream.Script(faultstream.Append, faultstream.Fault{Kind: faultstream.Stored})
+	s := faultstream.New(t, w.store, faultstream.Options{Choose: func(c faultstream.Call) faultstream.Fault {
+		if c.Op == faultstream.Append {
+			cancel()
+		}
+		return lost(c)
+	}})
+	r, err := onStore(s).Send(ctx, draft("alice", "bob", "", "hello"))
+	if err != nil || r.SeqNum != 0 {
+		t.Errorf("%+v, %v; want it at 0", r, err)
+	}
+}
+
+// The bookkeeping of a host that lives on is done after the answer, so that a
+// repeat finds the message by one look.
+func TestSendLate(t *testing.T) {
+	w := newWorld(t)
+	m := mailbox.New(w.store, journal.New(w.store, journal.Options{}), mailbox.Options{Late: true})
+	register(t, m, "alice", "bob")
+	send(t, m, draft("alice", "bob", "order-1", "hello"))
+	m.Wait()
+	p, err := w.store.Read(t.Context(), stream.Claim("alice", generation(t, m, "alice"), "order-1"), stream.Start{}, stream.Limit{})
+	if err != nil || len(p.Entries) != 2 {
+		t.Errorf("%d records, %v; want a claim and where its message stands", len(p.Entries), err)
+	}
+}
+
+// Many processes send at once, some of them the same: each id stands once.
+func TestSendConcurrent(t *testing.T) {
+	w := newWorld(t)
+	register(t, w.process(), "alice", "bob")
+	const processes, each = 8, 25
+	var wg sync.WaitGroup
+	for range processes {
+		m := w.process()
+		wg.Go(func() {
+			for i := range each {
+				r, err := m.Send(t.Context(), draft("alice", "bob", ident.Message(fmt.Sprint("same-", i)), "hello"))
+				if err != nil || idOf(r.Envelope) != ident.Message(fmt.Sprint("same-", i)) {
+					t.Errorf("send: %+v, %v", r, err)
+				}
+				if _, err := m.Send(t.Context(), draft("alice", "bob", "", "own")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	p := replay(t, w.process(), mailbox.Query{Agent: "bob", Limit: 1000})
+	if want := each + processes*each; len(p.Deliveries) != want {
+		t.Errorf("%d messages; want %d", len(p.Deliveries), want)
 	}
 }

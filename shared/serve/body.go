@@ -67,8 +67,6 @@ func (c *call) body() ([]byte, error) {
 		c.w.Header().Set("Connection", "close")
 		return nil, api.Errorf(api.InvalidJSON, "the body broke off, or did not come within %v", readTime).Because(err)
 	}
-	// Left in place it would end the context of a call that waits.
-	_ = c.out.SetReadDeadline(time.Time{})
 	return b.Bytes(), nil
 }
 

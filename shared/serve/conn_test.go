@@ -89,6 +89,7 @@ func TestStuckReaderEnds(t *testing.T) {
 			t.Fatalf("status line %q, %v; want 200", line, err)
 		}
 		time.Sleep(time.Hour) // the bubble's hour
+		synctest.Wait()
 		if ended != 30*time.Second {
 			t.Errorf("the source ended after %v; want 30 s", ended)
 		}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,8 +27,8 @@ type tape struct {
 	status int
 	writes []string
 	at     []time.Duration
-	fail   bool // from now on, writes fail
-	dirty  bool // something was written and not flushed
+	fail   atomic.Bool // from now on, writes fail
+	dirty  bool        // something was written and not flushed
 }
 
 func newTape(t *testing.T) *tape { return &tape{t: t, begun: time.Now(), header: http.Header{}} }
@@ -37,7 +38,7 @@ func (p *tape) Header() http.Header { return p.header }
 func (p *tape) WriteHeader(status int) { p.status, p.dirty = status, true }
 
 func (p *tape) Write(b []byte) (int, error) {
-	if p.fail {
+	if p.fail.Load() {
 		return 0, errors.New("broken pipe")
 	}
 	if p.status == 0 {
@@ -321,7 +322,7 @@ func TestStreamWriteFails(t *testing.T) {
 		h := inbox(w.Env, nil, func(ctx context.Context, _ caller, _ *api.InboxRequest) iter.Seq2[[]sse.Event, error] {
 			return func(yield func([]sse.Event, error) bool) {
 				yield([]sse.Event{event("1")}, nil)
-				p.fail = true
+				p.fail.Store(true)
 				<-ctx.Done()
 				ended = true
 			}

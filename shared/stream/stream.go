@@ -40,7 +40,8 @@ type Store interface {
 	//     compared before the position, both with the state before the batch.
 	//   - ErrNotFound: no such stream (and its basin does not create on append). Not written.
 	//   - ErrInvalid: the batch breaks a limit. Not written.
-	//   - ErrUnavailable: refused for now, a repeat may succeed. Not written.
+	//   - ErrUnavailable: refused for now, or never sent since ctx had ended; a
+	//     repeat may succeed. Not written.
 	//   - ErrUnknown: anything else, ctx's end included. It may have been
 	//     written, it may still be written later, and no call of this
 	//     interface can prevent that but one that changes the fencing token.
@@ -51,7 +52,8 @@ type Store interface {
 	// Read returns the records from start on, in order: up to limit.Records and
 	// limit.Bytes (zero: the maximum), at least one if there is one. Page.Tail
 	// is a tail of the stream as of some moment during the call. At the tail the
-	// page is empty and err is nil.
+	// page is empty and err is nil. It may be shorter than the limit and yet not
+	// reach the tail: go by Page.Next and Page.Tail.
 	//
 	// A start behind the tail is *BeyondTailError; one before the first retained
 	// record is *TrimmedError, never a silent jump. A start by time never is
@@ -63,7 +65,7 @@ type Store interface {
 	// what is appended, as it becomes durable: no record twice, none left out.
 	// The first page comes as soon as from is known to be good, and is empty if
 	// from is the tail. Whenever nothing came for idle, it yields an empty page
-	// with the tail, so that a reader can send its heartbeat.
+	// with the tail, so that a reader can send its heartbeat; idle is positive.
 	//
 	// It ends with an error, yielded once with an empty page: as Read's, ctx's,
 	// or ErrUnavailable when the stream could not be re-opened for 30 s. Short

@@ -189,7 +189,7 @@ func (p *Pending) stage(g *group) {
 		p.err = &stream.PositionError{Tail: h.next}
 		return
 	}
-	if p.err = p.sequence(st, uint64(g.now)); p.err != nil { //nolint:gosec // after 1970
+	if p.err = p.sequence(st, uint64(g.now)); p.err != nil {
 		return
 	}
 	g.touch(st)
@@ -244,7 +244,7 @@ func (p *Pending) sequence(st *state, now uint64) error {
 			return invalid("record %d: no timestamp, and its stream requires one", i)
 		}
 		last = max(last, at)
-		p.entries[i].Seq = st.staged.next + uint64(i) //nolint:gosec // i is not negative
+		p.entries[i].Seq = st.staged.next + uint64(i)
 		p.entries[i].Timestamp = stream.Timestamp(last)
 		putTime(p.stored, i, last)
 	}

@@ -158,7 +158,7 @@ func (e *Engine) changeBasin(ctx context.Context, name string, c BasinConfig, do
 func (g *group) createBasin(name string, c BasinConfig, token string) *basinMeta {
 	b := &basinMeta{
 		name:    name,
-		Number:  uint32(g.give()), //nolint:gosec // four billion streams and basins
+		Number:  uint32(g.give()),
 		Created: time.UnixMilli(g.now).UTC(),
 		Config:  c.clone(),
 		Token:   token,

@@ -39,7 +39,7 @@ func encode(entries []stream.Entry) []byte {
 	}
 	b := make([]byte, fixedLen+8*len(entries), n)
 	b[0] = batchVersion
-	binary.BigEndian.PutUint32(b[9:], uint32(len(entries))) //nolint:gosec // at most 1000
+	binary.BigEndian.PutUint32(b[9:], uint32(len(entries)))
 	for i := range entries {
 		r := &entries[i].Record
 		b = binary.AppendUvarint(b, uint64(len(r.Headers)))
@@ -72,7 +72,7 @@ func uvarintLen(n int) int {
 	return l
 }
 
-func putArrival(b []byte, ms int64)        { binary.BigEndian.PutUint64(b[1:], uint64(ms)) } //nolint:gosec // after 1970
+func putArrival(b []byte, ms int64)        { binary.BigEndian.PutUint64(b[1:], uint64(ms)) }
 func putTime(b []byte, i int, time uint64) { binary.BigEndian.PutUint64(b[fixedLen+8*i:], time) }
 
 // A stored is the stored form of a batch, checked to hold its fixed part.
@@ -88,7 +88,7 @@ func parse(b []byte) (stored, error) {
 	return b, nil
 }
 
-func (b stored) arrival() int64      { return int64(binary.BigEndian.Uint64(b[1:])) } //nolint:gosec // as written
+func (b stored) arrival() int64      { return int64(binary.BigEndian.Uint64(b[1:])) }
 func (b stored) count() int          { return int(binary.BigEndian.Uint32(b[9:])) }
 func (b stored) time(i int) uint64   { return binary.BigEndian.Uint64(b[fixedLen+8*i:]) }
 func (b stored) lastTime() uint64    { return b.time(b.count() - 1) }
@@ -108,7 +108,7 @@ func (c *cursor) next() int {
 		return 0
 	}
 	c.at += n
-	return int(v) //nolint:gosec // at most len(b)
+	return int(v)
 }
 
 // A page collects entries of stored batches. What it returns aliases the bytes
@@ -146,7 +146,7 @@ func (p *page) add(b stored, first, from, end uint64) (more bool, err error) {
 		body := b[bodyAt : bodyAt+n : bodyAt+n]
 		bodyAt += n
 		size += n
-		seq := first + uint64(i) //nolint:gosec // i is not negative
+		seq := first + uint64(i)
 		if seq < from {
 			continue
 		}
@@ -212,7 +212,7 @@ func (p *page) fits(size int, time uint64) bool {
 func (p *page) take(entries []stream.Entry, from, end uint64) (more bool) {
 	skip := 0
 	if first := entries[0].Seq; from > first {
-		skip = int(min(from-first, uint64(len(entries)))) //nolint:gosec // at most len
+		skip = int(min(from-first, uint64(len(entries))))
 	}
 	n := skip
 	for n < len(entries) && entries[n].Seq < end && p.fits(entries[n].Metered(), uint64(entries[n].Timestamp)) {

@@ -182,6 +182,7 @@ func (g *group) give() uint64 {
 func (e *Engine) expose(st *state) {
 	chunks := st.chunks
 	st.mu.Lock()
+	moved := st.now == nil || st.durable.next != st.staged.next
 	st.durable = st.staged
 	st.now = st.life
 	st.used = true
@@ -198,7 +199,9 @@ func (e *Engine) expose(st *state) {
 		e.reg.mu.Unlock()
 	} else {
 		e.cache.add(chunks)
-		e.moved(st)
+		if moved {
+			e.moved(st)
+		}
 	}
 	clear(st.chunks)
 	st.chunks, st.dirty = st.chunks[:0], false

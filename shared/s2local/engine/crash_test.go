@@ -142,9 +142,9 @@ func all(t *testing.T, e *engine.Engine, name string) (entries []stream.Entry) {
 // next start, and what is there is whole.
 func TestPowerCut(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	fs, total := vfs.NewCrashableMem(), 0
+	total := 0
 	for round := range 12 {
-		fs = vfs.NewCrashableMem() // each round begins with an empty disk
+		fs := vfs.NewCrashableMem()
 		e, err := engine.Open(engine.Options{Dir: "data", FS: fs})
 		if err != nil {
 			t.Fatal(err)
@@ -320,7 +320,7 @@ func killed(t *testing.T, dir string, after time.Duration) (lines []string) {
 	for {
 		line, err := r.ReadString('\n')
 		if err != nil {
-			if err != io.EOF {
+			if !errors.Is(err, io.EOF) {
 				t.Fatal(err)
 			}
 			break

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -31,7 +30,7 @@ func TestDiskFailure(t *testing.T) {
 		}
 		return nil
 	}))
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	quiet := slog.New(slog.DiscardHandler)
 	e, err := engine.Open(engine.Options{Dir: "data", FS: fs, Log: quiet})
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func (k streamKey) in(family byte) []byte {
 func (k streamKey) due(ms int64) []byte {
 	b := make([]byte, 0, 13+len(k.name))
 	b = append(b, keyDue)
-	b = binary.BigEndian.AppendUint64(b, uint64(ms)) //nolint:gosec // times are after 1970
+	b = binary.BigEndian.AppendUint64(b, uint64(ms))
 	b = binary.BigEndian.AppendUint32(b, k.basin)
 	return append(b, k.name...)
 }
@@ -56,7 +56,7 @@ func parseDue(key []byte) (k streamKey, ms int64, ok bool) {
 	if len(key) < 13 || key[0] != keyDue {
 		return streamKey{}, 0, false
 	}
-	ms = int64(binary.BigEndian.Uint64(key[1:])) //nolint:gosec // as written
+	ms = int64(binary.BigEndian.Uint64(key[1:]))
 	return streamKey{basin: binary.BigEndian.Uint32(key[9:]), name: string(key[13:])}, ms, true
 }
 

@@ -93,7 +93,7 @@ func (s *Stream) read(o ReadOptions, h *head, recent []*chunk) (Batch, error) {
 	if b.Start == h.next {
 		return b, nil
 	}
-	p := page{limit: o, expect: int(min(uint64(o.Records), h.next-b.Start))} //nolint:gosec // at most 1000
+	p := page{limit: o, expect: int(min(uint64(o.Records), h.next-b.Start))}
 	if len(recent) > 0 && recent[0].entries[0].Seq <= b.Start {
 		for _, k := range recent[search(recent, b.Start):] {
 			if !p.take(k.entries, b.Start, h.next) {
@@ -141,7 +141,7 @@ func (s *Stream) scan(p *page, from, end uint64) error {
 			break
 		}
 		last := lastOf(it.Key())
-		first := last + 1 - uint64(value.count()) //nolint:gosec // positive
+		first := last + 1 - uint64(value.count())
 		if first > want {
 			err = errHole
 			break
@@ -195,7 +195,7 @@ func (s *Stream) seek(at uint64, h *head) (uint64, error) {
 			break
 		}
 		last := lastOf(it.Key())
-		first := last + 1 - uint64(b.count()) //nolint:gosec // positive
+		first := last + 1 - uint64(b.count())
 		switch {
 		case b.lastTime() < at:
 			lo = last + 1
@@ -206,7 +206,7 @@ func (s *Stream) seek(at uint64, h *head) (uint64, error) {
 			for b.time(i) < at {
 				i++
 			}
-			lo = max(lo, first+uint64(i)) //nolint:gosec // positive
+			lo = max(lo, first+uint64(i))
 			hi = lo
 		}
 	}

@@ -76,7 +76,7 @@ const headLen = 7 * 8
 func (h *head) empty() bool { return h.first == h.next }
 
 func (h *head) encode(b []byte) []byte {
-	for _, v := range []uint64{h.next, h.time, h.first, uint64(h.arrival), uint64(h.oldest), uint64(h.emptied), uint64(h.due)} { //nolint:gosec // after 1970
+	for _, v := range []uint64{h.next, h.time, h.first, uint64(h.arrival), uint64(h.oldest), uint64(h.emptied), uint64(h.due)} {
 		b = binary.BigEndian.AppendUint64(b, v)
 	}
 	return append(b, h.fence...)
@@ -92,7 +92,7 @@ func decodeHead(b []byte) (head, error) {
 	}
 	return head{
 		next: v[0], time: v[1], first: v[2],
-		arrival: int64(v[3]), oldest: int64(v[4]), emptied: int64(v[5]), due: int64(v[6]), //nolint:gosec // as written
+		arrival: int64(v[3]), oldest: int64(v[4]), emptied: int64(v[5]), due: int64(v[6]),
 		fence: string(b[headLen:]),
 	}, nil
 }

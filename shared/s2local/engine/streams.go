@@ -48,7 +48,7 @@ func (e *Engine) EnsureStream(ctx context.Context, basin, name string, c StreamC
 			provision = Noop
 		} else {
 			provision = Updated
-			err = g.reconfigure(st, resolved)
+			g.reconfigure(st, resolved)
 		}
 		if err == nil {
 			info = st.life.info(name)
@@ -76,7 +76,8 @@ func (e *Engine) ReconfigureStream(ctx context.Context, basin, name string, chan
 			return err
 		}
 		resolved = c.resolve(b.Config)
-		return g.reconfigure(st, resolved)
+		g.reconfigure(st, resolved)
+		return nil
 	})
 	if err != nil {
 		return StreamConfig{}, err
@@ -250,13 +251,12 @@ func (g *group) writeLife(st *state) {
 	g.set(st.key.in(keyLife), value)
 }
 
-func (g *group) reconfigure(st *state, c StreamConfig) error {
+func (g *group) reconfigure(st *state, c StreamConfig) {
 	l := *st.life
 	l.Config = c.clone()
 	st.life = &l
 	g.touch(st)
 	g.writeLife(st)
-	return nil
 }
 
 // remove stages the deletion of st, records and all.

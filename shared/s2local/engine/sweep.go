@@ -204,7 +204,7 @@ func (e *Engine) expired(d dueLife) (cut uint64, oldest int64, err error) {
 			continue
 		}
 		oldest = b.arrival()
-		hi = min(mid, last+1-uint64(b.count())) //nolint:gosec // positive
+		hi = min(mid, last+1-uint64(b.count()))
 	}
 	if lo >= h.next {
 		oldest = 0

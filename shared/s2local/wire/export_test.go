@@ -7,8 +7,7 @@ import (
 	"agentchat/shared/stream"
 )
 
-// The codecs are tested from outside by name: a test over HTTP could not give
-// them every sequence of bytes.
+// The codecs are tested by name: over HTTP they would not get every sequence of bytes.
 
 func NextFrame(r *bufio.Reader) ([]byte, error) { return newCodings().nextFrame(r) }
 
@@ -22,6 +21,8 @@ func TerminalFrame(status int, code, message string) []byte {
 	return appendTerminal(nil, &fault{status: status, code: code, message: message})
 }
 
+const MaxFrame = maxFrame
+
 var (
 	ErrFrame     = errFrame
 	InputOfProto = inputOfProto
@@ -29,8 +30,6 @@ var (
 	BatchProto   = batchProto
 	Heartbeat    = heartbeat
 )
-
-const MaxFrame = maxFrame
 
 func InputOfJSON(b []byte, base64 bool) (engine.Input, error) {
 	return inputOfJSON(b, formatIf(base64))

@@ -3,6 +3,7 @@ package interleave
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,11 +20,13 @@ type World struct {
 	o        Options
 	path     *path
 	start    chan struct{} // closed by Run
-	procs    []*process
-	current  int // the process that moved last
+	current  int           // the process that moved last
 	faults   int
 	switches int
-	trace    []string
+
+	mu    sync.Mutex // also of the state of each process
+	procs []*process
+	trace []string
 }
 
 // maxMoves is more than any run needs that gets somewhere.
@@ -50,16 +53,15 @@ func (w *World) Go(name string, begin func(stream.Store) (run func())) {
 		if !p.begun {
 			return faultstream.Fault{}
 		}
-		p.wants = &c
+		w.Sync(func() { p.wants = &c })
 		fault := <-p.gate
-		p.wants = nil
-		p.waits = c.Op == faultstream.Follow && !fault.Die
+		w.Sync(func() { p.wants, p.waits = nil, c.Op == faultstream.Follow && !fault.Die })
 		return fault
 	}})
 	run := begin(p.store)
-	w.procs = append(w.procs, p)
+	w.Sync(func() { w.procs = append(w.procs, p) })
 	go func() {
-		defer func() { p.done = true }()
+		defer func() { w.Sync(func() { p.done = true }) }()
 		<-w.start
 		p.begun = true
 		run()
@@ -68,7 +70,14 @@ func (w *World) Go(name string, begin func(stream.Store) (run func())) {
 
 // Note adds a line to the trace of the run.
 func (w *World) Note(format string, args ...any) {
-	w.trace = append(w.trace, fmt.Sprintf(format, args...))
+	w.Sync(func() { w.trace = append(w.trace, fmt.Sprintf(format, args...)) })
+}
+
+// Sync runs f alone: a process writes down in it what it was told.
+func (w *World) Sync(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
 }
 
 // Run lets the processes run to their ends, in an order and with faults that are
@@ -97,13 +106,15 @@ func (w *World) settle() {
 	for nap := time.Millisecond; ; nap *= 2 {
 		synctest.Wait()
 		asleep := false
-		for _, p := range w.procs {
-			asleep = asleep || p.wants == nil && !p.done && !p.waits
-		}
+		w.Sync(func() {
+			for _, p := range w.procs {
+				asleep = asleep || p.wants == nil && !p.done && !p.waits
+			}
+		})
 		if !asleep {
 			return
 		}
-		time.Sleep(nap)
+		<-time.After(nap)
 	}
 }
 
@@ -115,6 +126,8 @@ type move struct {
 
 // moves lists what can happen next, what is nearest at hand first.
 func (w *World) moves() (ms []move) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	able := w.current >= 0 && w.procs[w.current].wants != nil
 	if able {
 		ms = w.calls(w.current)
@@ -143,13 +156,14 @@ func (w *World) moves() (ms []move) {
 func (w *World) calls(i int) (ms []move) {
 	p := w.procs[i]
 	c := *p.wants
+	able := w.current >= 0 && w.current != i && w.procs[w.current].wants != nil
 	hits := []faultstream.Fault{{}}
 	if w.faults < w.o.Faults {
 		hits = append(hits, w.o.Hits(c)...)
 	}
 	for n, f := range hits {
 		ms = append(ms, move{p.name + ": " + describe(c, f), func() {
-			if w.current >= 0 && w.current != i && w.procs[w.current].wants != nil {
+			if able {
 				w.switches++
 			}
 			if n > 0 {
@@ -165,12 +179,16 @@ func (w *World) calls(i int) (ms []move) {
 // tick lets time pass until something moves.
 func (w *World) tick() {
 	for range 100 {
-		time.Sleep(500 * time.Millisecond)
+		<-time.After(500 * time.Millisecond)
 		synctest.Wait()
-		for _, p := range w.procs {
-			if p.waits && (p.wants != nil || p.done) {
-				return
+		moved := false
+		w.Sync(func() {
+			for _, p := range w.procs {
+				moved = moved || p.waits && (p.wants != nil || p.done)
 			}
+		})
+		if moved {
+			return
 		}
 	}
 	panic("interleave: a process follows for ever")

@@ -1,6 +1,7 @@
 package s2stream_test
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"net/http"
@@ -106,12 +107,14 @@ func TestFollowChecksContinuityOfSessions(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		session string
+		kind    faultKind
 		more    bool // what the session skipped is there
 		want    error
 	}{
-		{"skips what is there", frame(positions(t, 0, 4)), true, nil},
-		{"skips what is not there", frame(positions(t, 0, 7)), false, stream.ErrCorrupt},
-		{"goes back", frame(positions(t, 0, 0)), false, stream.ErrCorrupt},
+		{"skips what is there", frame(positions(t, 0, 4)), answer, true, nil},
+		{"skips what is not there", frame(positions(t, 0, 7)), answer, false, stream.ErrCorrupt},
+		{"is silent though its heartbeats tell of more", frame(positions(t, 5)), hold, true, nil},
+		{"goes back", frame(positions(t, 0, 0)), answer, false, stream.ErrCorrupt},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var s *s2stream.Store
@@ -125,15 +128,17 @@ func TestFollowChecksContinuityOfSessions(t *testing.T) {
 						t.Errorf("append: %v", err)
 					}
 				}
-				return fault{kind: answer, status: 200, body: c.session}
+				return fault{kind: c.kind, status: 200, body: c.session}
 			})
 			s = open(t, s2stream.Options{Token: token, Endpoint: srv.url})
 			create(t, s, inbox)
 			if _, err := s.Append(t.Context(), inbox, batch("0", "1")); err != nil {
 				t.Fatal(err)
 			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // before the SDK gives up on a silent session
+			defer cancel()
 			next := uint64(0)
-			for page, err := range s.Follow(t.Context(), inbox, 0, 3*time.Second) {
+			for page, err := range s.Follow(ctx, inbox, 0, 200*time.Millisecond) {
 				if err != nil || next == 5 {
 					if !errors.Is(err, c.want) {
 						t.Errorf("follow: err = %v; want %v", err, c.want)

@@ -56,6 +56,7 @@ const (
 	dropRequest           // the connection is reset
 	hang                  // never answered
 	answer                // status and body
+	hold                  // status and body, and then nothing
 	endClean              // a session ends as if all had been said
 	endError              // a session ends with a terminal 503
 	cut                   // a session's connection is reset
@@ -126,6 +127,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", "/elsewhere")
 		w.WriteHeader(f.status)
 		_, _ = io.WriteString(w, f.body)
+	case hold:
+		w.WriteHeader(f.status)
+		_, _ = io.WriteString(w, f.body)
+		_ = http.NewResponseController(w).Flush() // the client may be gone
+		<-r.Context().Done()
 	case endClean, endError, cut:
 		ctx, cancel := context.WithTimeout(r.Context(), f.after)
 		defer cancel()

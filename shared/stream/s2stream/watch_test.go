@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -19,21 +20,35 @@ import (
 func TestWatchersShareTheSweep(t *testing.T) {
 	t.Parallel()
 	srv := serve(t, nil)
-	s := open(t, s2stream.Options{Token: token, Endpoint: srv.url, Sweep: 300 * time.Millisecond})
+	s := open(t, s2stream.Options{Token: token, Endpoint: srv.url, Basin: "basin-of-watch", Sweep: 200 * time.Millisecond})
+	other := open(t, s2stream.Options{Token: token, Endpoint: srv.url, Basin: "basin-of-watch"})
 	const streams, watchers = 20, 50
 	for n := range streams {
 		create(t, s, stream.Inbox(ident.Agent(fmt.Sprint("a", n))))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	// Something moves all the time, so that no pause grows.
+	busy, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() {
+		ticker := time.NewTicker(50 * time.Millisecond)
+		defer ticker.Stop()
+		for busy.Err() == nil {
+			_, _ = other.Append(busy, stream.Inbox("a0"), batch("m")) // ends with busy
+			<-ticker.C
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 	defer cancel()
 	done := make(chan int)
 	for range watchers {
 		go func() {
-			seen := 0
+			seen := map[stream.Name]bool{}
 			for moved := range s.Watch(ctx, stream.Inboxes) {
-				seen += len(moved)
+				for _, m := range moved {
+					seen[m.Name] = true
+				}
 			}
-			done <- seen
+			done <- len(seen)
 		}()
 	}
 	for range watchers {
@@ -41,15 +56,60 @@ func TestWatchersShareTheSweep(t *testing.T) {
 			t.Errorf("a watcher was told of %d streams; want %d", seen, streams)
 		}
 	}
-	// At most 7 sweeps fit into 2 s, and joining may hurry a few more.
+	// At most 8 sweeps fit into that time, and joining may hurry a few more.
 	if n := len(srv.arrivals("GET tail")); n > 12*streams {
 		t.Errorf("%d tails were asked for by %d watchers of %d streams", n, watchers, streams)
 	}
 	quiet := len(srv.arrivals("GET tail"))
-	timer := time.NewTimer(700 * time.Millisecond)
+	timer := time.NewTimer(time.Second)
 	<-timer.C
-	if n := len(srv.arrivals("GET tail")); n > quiet+streams {
-		t.Errorf("%d tails were asked for after the last watcher left", n-quiet)
+	if n := len(srv.arrivals("GET tail")) - quiet; n > streams { // of a sweep that was under way
+		t.Errorf("%d tails were asked for after the last watcher left", n)
+	}
+}
+
+// Who joins a sweep is told of all that there is by then, not of what the sweep
+// knew when it last came through.
+func TestJoinedWatchIsFresh(t *testing.T) {
+	t.Parallel()
+	srv := serve(t, nil)
+	s := open(t, s2stream.Options{Token: token, Endpoint: srv.url, Basin: "basin-of-watch", Sweep: time.Hour})
+	other := open(t, s2stream.Options{Token: token, Endpoint: srv.url, Basin: "basin-of-watch"})
+	create(t, other, inbox)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	// initial returns the tails up to the empty batch, and goes on watching.
+	initial := func() map[stream.Name]uint64 {
+		through := make(chan map[stream.Name]uint64, 1)
+		go func() {
+			tails := map[stream.Name]uint64{}
+			for moved, err := range s.Watch(ctx, stream.Inboxes) {
+				if err == nil && len(moved) == 0 {
+					through <- maps.Clone(tails)
+				}
+				for _, m := range moved {
+					tails[m.Name] = m.Tail
+				}
+			}
+		}()
+		select {
+		case tails := <-through:
+			return tails
+		case <-ctx.Done():
+			t.Fatal("a watch is not through")
+			return nil
+		}
+	}
+	if got := initial(); len(got) != 1 {
+		t.Errorf("the first watch began with %v; want one stream", got)
+	}
+	create(t, other, stream.Inbox("new"))
+	if _, err := other.Append(ctx, inbox, batch("m")); err != nil {
+		t.Fatal(err)
+	}
+	want := map[stream.Name]uint64{inbox: 1, stream.Inbox("new"): 0}
+	if got := initial(); !maps.Equal(got, want) {
+		t.Errorf("a second watch began with %v; want %v", got, want)
 	}
 }
 

@@ -68,8 +68,11 @@ func (m *model) read(from uint64, limit stream.Limit) ([]stream.Record, error) {
 }
 
 func randomCallsMatchTheModel(p *probe) {
-	seed := rand.Uint64()
-	p.Logf("seed %d", seed)
+	seed := p.o.Seed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	p.Logf("Seed: %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	name, m := p.create(), &model{}
 	for step := range 800 / p.o.Small {

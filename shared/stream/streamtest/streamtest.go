@@ -37,6 +37,9 @@ type Options struct {
 	// the contract leaves open. Without it they must be full.
 	ShortPages bool
 
+	// Seed repeats the random calls of a run that failed. Zero: a new one.
+	Seed uint64
+
 	// Small divides the sizes of the cases that are large only to be sure, for
 	// stores that are slow to write. Zero: 1.
 	Small int

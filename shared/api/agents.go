@@ -1,16 +1,20 @@
 package api
 
-import "agentchat/shared/ident"
+import (
+	"net/http"
+
+	"agentchat/shared/ident"
+)
 
 // A Profile is what an agent tells others about itself. The server never
 // connects to Endpoint.
 type Profile struct {
-	DisplayName      string            `json:"display_name,omitempty"`      // at most 256 bytes
-	Endpoint         string            `json:"endpoint,omitempty"`          // an https URL without user info, at most 2 KiB
-	Capabilities     []string          `json:"capabilities,omitempty"`      // at most 64, of 1-128 bytes
-	PublicKey        string            `json:"public_key,omitempty"`        // at most 4 KiB
-	Labels           map[string]string `json:"labels,omitempty"`            // at most 64; keys 1-128 bytes, values at most 4 KiB, 16 KiB in all
-	ProtocolVersions []string          `json:"protocol_versions,omitempty"` // MAJOR.MINOR.PATCH, at most 16
+	DisplayName      string            `json:"display_name,omitempty" doc:"At most 256 bytes."`
+	Endpoint         string            `json:"endpoint,omitempty" doc:"An https URL without user info. The server never connects to it."` // at most 2 KiB
+	Capabilities     []string          `json:"capabilities,omitempty" doc:"What the agent can do."`                                       // at most 64, of 1-128 bytes
+	PublicKey        string            `json:"public_key,omitempty" doc:"At most 4 KiB."`
+	Labels           map[string]string `json:"labels,omitempty" doc:"At most 16 KiB, keys and values together."`                        // at most 64; keys 1-128 bytes, values at most 4 KiB
+	ProtocolVersions []string          `json:"protocol_versions,omitempty" doc:"Versions that the agent speaks, as MAJOR.MINOR.PATCH."` // at most 16
 }
 
 // RegisterRequest replaces the whole profile of an agent and registers it if it is not.
@@ -21,21 +25,29 @@ type RegisterRequest struct {
 
 // An AgentInfo is a registered agent. Lists and maps are present even if empty.
 type AgentInfo struct {
-	Agent            ident.Agent       `json:"agent"`
-	DisplayName      string            `json:"display_name"`
-	Endpoint         string            `json:"endpoint"`
-	Capabilities     []string          `json:"capabilities"`
-	PublicKey        string            `json:"public_key"`
-	Labels           map[string]string `json:"labels"`
-	ProtocolVersions []string          `json:"protocol_versions"`
-	CreatedAt        Time              `json:"created_at"` // of this registration
-	UpdatedAt        Time              `json:"updated_at"`
+	Agent            ident.Agent       `json:"agent" doc:"The agent."`
+	DisplayName      string            `json:"display_name" doc:"At most 256 bytes."`
+	Endpoint         string            `json:"endpoint" doc:"An https URL without user info. The server never connects to it."`
+	Capabilities     []string          `json:"capabilities" doc:"What the agent can do."`
+	PublicKey        string            `json:"public_key" doc:"At most 4 KiB."`
+	Labels           map[string]string `json:"labels" doc:"At most 16 KiB, keys and values together."`
+	ProtocolVersions []string          `json:"protocol_versions" doc:"Versions that the agent speaks, as MAJOR.MINOR.PATCH."`
+	CreatedAt        Time              `json:"created_at" doc:"When this registration was made."`
+	UpdatedAt        Time              `json:"updated_at" doc:"When it was last changed."`
 }
 
 // RegisterResponse is an AgentInfo, and whether it is new: 201, else 200.
 type RegisterResponse struct {
 	AgentInfo
 	Created bool `json:"-"`
+}
+
+// Status returns 201 for a new agent.
+func (r RegisterResponse) Status() (int, http.Header) {
+	if r.Created {
+		return http.StatusCreated, nil
+	}
+	return http.StatusOK, nil
 }
 
 // AgentPath is a request about one agent.
@@ -52,27 +64,30 @@ type ListAgentsRequest struct {
 // ListAgentsResponse is a page of agents. A page may hold fewer than asked for
 // and yet not be the last: only a null NextCursor ends the list.
 type ListAgentsResponse struct {
-	Agents     []AgentInfo  `json:"agents"`
-	NextCursor *ident.Agent `json:"next_cursor"`
+	Agents     []AgentInfo  `json:"agents" doc:"The page, in bytewise order of ids."`
+	NextCursor *ident.Agent `json:"next_cursor" doc:"The cursor of the next page; null ends the list."`
 }
 
 // MintKeyResponse is a new agent key; Key is shown this once.
 type MintKeyResponse struct {
-	ID        ident.Key `json:"id"`
-	Key       string    `json:"key"`
-	CreatedAt Time      `json:"created_at"`
+	ID        ident.Key `json:"id" doc:"The key's id."`
+	Key       string    `json:"key" doc:"The key itself, shown this once."`
+	CreatedAt Time      `json:"created_at" doc:"When it was made."`
 }
+
+// Status returns 201.
+func (r MintKeyResponse) Status() (int, http.Header) { return http.StatusCreated, nil }
 
 // A KeyInfo is what is left of a key to be seen.
 type KeyInfo struct {
-	ID        ident.Key `json:"id"`
-	LastFour  string    `json:"last_four"`
-	CreatedAt Time      `json:"created_at"`
+	ID        ident.Key `json:"id" doc:"The key's id."`
+	LastFour  string    `json:"last_four" doc:"The last four characters of the key."`
+	CreatedAt Time      `json:"created_at" doc:"When it was made."`
 }
 
 // ListKeysResponse lists the live keys of an agent, oldest first.
 type ListKeysResponse struct {
-	Keys []KeyInfo `json:"keys"`
+	Keys []KeyInfo `json:"keys" doc:"The live keys, oldest first."`
 }
 
 // RevokeKeyRequest names a key of an agent.
@@ -83,6 +98,6 @@ type RevokeKeyRequest struct {
 
 // WhoAmI says what the credential of the call is.
 type WhoAmI struct {
-	Credential string       `json:"credential"` // "api_token" or "agent_key"
-	Agent      *ident.Agent `json:"agent"`      // of an agent key, else null
+	Credential string       `json:"credential" doc:"What the credential of the call is."` // "api_token" or "agent_key"
+	Agent      *ident.Agent `json:"agent" doc:"The agent of an agent key, else null."`
 }

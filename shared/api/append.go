@@ -4,29 +4,9 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strconv"
 )
-
-// Status returns 201 for a new agent.
-func (r RegisterResponse) Status() (int, http.Header) {
-	if r.Created {
-		return http.StatusCreated, nil
-	}
-	return http.StatusOK, nil
-}
-
-// Status returns 201.
-func (r MintKeyResponse) Status() (int, http.Header) { return http.StatusCreated, nil }
-
-// Status returns 201, and for an earlier send with the id 200, marked as such.
-func (r SendResponse) Status() (int, http.Header) {
-	if r.Replayed {
-		return http.StatusOK, http.Header{"Idempotent-Replayed": {"true"}}
-	}
-	return http.StatusCreated, nil
-}
 
 // AppendJSON appends r as JSON, the envelope as it is stored.
 func (r SendResponse) AppendJSON(b []byte) []byte {

@@ -1,6 +1,6 @@
 // Package api holds the types of the protocols, one file a family, and every
 // way in which a call can fail. It imports the standard library and the words
-// only, so that a client may use it.
+// only, so that a client may use it. A field's doc tag is what OpenAPI says of it.
 package api
 
 import "net/http"

@@ -71,20 +71,20 @@ func AsError(err error) *Error {
 
 // A Problem is an Error on the wire: application/problem+json (RFC 9457).
 type Problem struct {
-	Type      string        `json:"type"` // about:blank: Code says more than a type could
-	Title     string        `json:"title"`
-	Status    int           `json:"status"`
-	Detail    string        `json:"detail"`
-	Code      Code          `json:"code"`
-	Field     string        `json:"field,omitempty"`     // JSON pointer into the body
-	Parameter string        `json:"parameter,omitempty"` // path segment, query parameter or header
-	First     *uint64       `json:"first,omitempty"`
-	Tail      *uint64       `json:"tail,omitempty"`
-	Senders   []ident.Agent `json:"senders,omitempty"`
-	Message   ident.Message `json:"message_id,omitempty"`
-	Outcome   string        `json:"outcome,omitempty"` // "unknown": the write may have happened
-	Retry     string        `json:"retry,omitempty"`   // with outcome: what may be done
-	RequestID ident.Request `json:"request_id"`
+	Type      string        `json:"type" doc:"about:blank: the code says more than a type could."`
+	Title     string        `json:"title" doc:"The code in words."`
+	Status    int           `json:"status" doc:"The HTTP status."`
+	Detail    string        `json:"detail" doc:"What was wrong and what would be right, for people; may change."`
+	Code      Code          `json:"code" doc:"What went wrong."`
+	Field     string        `json:"field,omitempty" doc:"JSON pointer to the member of the body that is to blame."`
+	Parameter string        `json:"parameter,omitempty" doc:"The path segment, query parameter or header that is to blame."`
+	First     *uint64       `json:"first,omitempty" doc:"With generation_changed and history_trimmed: the first usable position."`
+	Tail      *uint64       `json:"tail,omitempty" doc:"With cursor_beyond_tail: the tail."`
+	Senders   []ident.Agent `json:"senders,omitempty" doc:"With ambiguous_message_id: who used the id."`
+	Message   ident.Message `json:"message_id,omitempty" doc:"With outcome_unknown: the id to repeat the request with."`
+	Outcome   string        `json:"outcome,omitempty" doc:"unknown: a write may have happened."`
+	Retry     string        `json:"retry,omitempty" doc:"With outcome: what may be done."`
+	RequestID ident.Request `json:"request_id" doc:"The id of the request, as in X-Request-Id and in the server's log."`
 }
 
 // Problem returns what the client is shown of e.

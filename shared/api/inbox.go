@@ -22,27 +22,27 @@ type InboxRequest struct {
 // InboxPage is a page of an inbox. Deliveries is never null; NextCursor moves
 // over what was filtered out.
 type InboxPage struct {
-	Deliveries []Delivery `json:"deliveries"`
-	NextCursor uint64     `json:"next_cursor"`
-	Tail       uint64     `json:"tail"`
+	Deliveries []Delivery `json:"deliveries" doc:"The records from cursor on, without those filtered out."`
+	NextCursor uint64     `json:"next_cursor" doc:"The position behind the page: where to read on."`
+	Tail       uint64     `json:"tail" doc:"The position that the next record will get."`
 }
 
 // A Delivery is a record of an inbox: the envelope as it was stored, or, if this
 // version can't read it, the record as it is.
 type Delivery struct {
-	SeqNum      uint64          `json:"seq_num"`
-	Timestamp   Time            `json:"timestamp"` // of arrival
-	Envelope    json.RawMessage `json:"envelope,omitempty"`
-	TraceParent string          `json:"traceparent,omitempty"`
+	SeqNum      uint64          `json:"seq_num" doc:"Its position in the recipient's inbox."`
+	Timestamp   Time            `json:"timestamp" doc:"When it arrived in the inbox."`
+	Envelope    json.RawMessage `json:"envelope,omitempty" doc:"The envelope exactly as it is stored."`
+	TraceParent string          `json:"traceparent,omitempty" doc:"The W3C trace context that it was sent with."`
 
-	Unreadable bool           `json:"unreadable,omitempty"`
-	Headers    []RecordHeader `json:"headers,omitempty"`
-	BodyBase64 []byte         `json:"body_base64,omitempty"`
+	Unreadable bool           `json:"unreadable,omitempty" doc:"Whether this version can't read the record."`
+	Headers    []RecordHeader `json:"headers,omitempty" doc:"The record's headers, bytes that are not UTF-8 replaced."`
+	BodyBase64 []byte         `json:"body_base64,omitempty" doc:"The record's body."`
 }
 
 // A RecordHeader is a header of an unreadable record; bytes that are not UTF-8
 // are replaced.
 type RecordHeader struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
+	Name  string `json:"name" doc:"The header's name."`
+	Value string `json:"value" doc:"The header's value."`
 }

@@ -47,10 +47,10 @@ type Limits struct {
 	ContentTypeBytes   int `json:"content_type_bytes"`
 	DisplayNameBytes   int `json:"display_name_bytes"`
 	EndpointBytes      int `json:"endpoint_bytes"`
-	Capabilities       int `json:"capabilities"`
+	Capabilities       int `json:"capabilities" doc:"The most capabilities of an agent."`
 	CapabilityBytes    int `json:"capability_bytes"`
 	PublicKeyBytes     int `json:"public_key_bytes"`
-	ProtocolVersions   int `json:"protocol_versions"`
+	ProtocolVersions   int `json:"protocol_versions" doc:"The most protocol versions of an agent."`
 	ProfileBytes       int `json:"profile_bytes"`
 	AgentIDBytes       int `json:"agent_id_bytes"`
 	MessageIDBytes     int `json:"message_id_bytes"`

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"net/http"
 
 	"agentchat/shared/ident"
 )
@@ -27,47 +28,55 @@ type SendRequest struct {
 	IdempotencyKey ident.Message `json:"-" header:"Idempotency-Key" doc:"The message id, if the body has none."`
 	TraceParent    string        `json:"-" header:"traceparent" doc:"W3C trace context, kept with the record."`
 
-	To             ident.Agent        `json:"to"`
-	ID             ident.Message      `json:"id,omitempty"`
-	ConversationID ident.Conversation `json:"conversation_id,omitempty"`
-	CorrelationID  ident.Correlation  `json:"correlation_id,omitempty"`
-	CreatedAt      *Time              `json:"created_at,omitempty"`
-	Text           *string            `json:"text,omitempty"`         // at most 512 KiB of UTF-8; may be empty
-	Data           json.RawMessage    `json:"data,omitempty"`         // any JSON, null too; at most 512 KiB compacted
-	ContentType    string             `json:"content_type,omitempty"` // a media type, at most 255 bytes
-	Metadata       map[string]string  `json:"metadata,omitempty"`     // bounds as of Profile.Labels
+	To             ident.Agent        `json:"to" doc:"The recipient."`
+	ID             ident.Message      `json:"id,omitempty" doc:"Chosen by the sender: the same request with the same id is stored once, and answers 200. Recognised for 7 days."`
+	ConversationID ident.Conversation `json:"conversation_id,omitempty" doc:"The conversation; a new one if left out."`
+	CorrelationID  ident.Correlation  `json:"correlation_id,omitempty" doc:"The id of the question that this answers."`
+	CreatedAt      *Time              `json:"created_at,omitempty" doc:"When the sender made it; the server's time if left out. Any RFC 3339 instant, kept in UTC to the millisecond."`
+	Text           *string            `json:"text,omitempty" doc:"At most 512 KiB of UTF-8; may be empty."`
+	Data           json.RawMessage    `json:"data,omitempty" doc:"Any JSON, null too; at most 512 KiB without white space. Number tokens and the order of members are kept."`
+	ContentType    string             `json:"content_type,omitempty" doc:"The media type of the content."`        // at most 255 bytes
+	Metadata       map[string]string  `json:"metadata,omitempty" doc:"At most 16 KiB, keys and values together."` // bounds as of Profile.Labels
 }
 
 // An Envelope is a message as it is stored and returned. Absent optional
 // members are left out, never null.
 type Envelope struct {
-	Schema         string             `json:"schema"`
-	ID             ident.Message      `json:"id"`
-	Kind           Kind               `json:"kind"`
-	From           ident.Agent        `json:"from"`
-	To             ident.Agent        `json:"to"`
-	ConversationID ident.Conversation `json:"conversation_id"`
-	CorrelationID  ident.Correlation  `json:"correlation_id,omitempty"`
-	CreatedAt      Time               `json:"created_at"`
-	Message        *Content           `json:"message,omitempty"` // of KindMessage
-	Metadata       map[string]string  `json:"metadata,omitempty"`
+	Schema         string             `json:"schema" doc:"The form of the envelope."`
+	ID             ident.Message      `json:"id" doc:"The message's id."`
+	Kind           Kind               `json:"kind" doc:"What the envelope carries."`
+	From           ident.Agent        `json:"from" doc:"The sender."`
+	To             ident.Agent        `json:"to" doc:"The recipient."`
+	ConversationID ident.Conversation `json:"conversation_id" doc:"The conversation."`
+	CorrelationID  ident.Correlation  `json:"correlation_id,omitempty" doc:"The id of the question that this answers."`
+	CreatedAt      Time               `json:"created_at" doc:"When the sender made it."`
+	Message        *Content           `json:"message,omitempty" doc:"The content, of kind message."`
+	Metadata       map[string]string  `json:"metadata,omitempty" doc:"At most 16 KiB, keys and values together."`
 }
 
 // Content is what a message says.
 type Content struct {
-	Text        *string         `json:"text,omitempty"`
-	Data        json.RawMessage `json:"data,omitempty"`
-	ContentType string          `json:"content_type,omitempty"`
+	Text        *string         `json:"text,omitempty" doc:"At most 512 KiB of UTF-8; may be empty."`
+	Data        json.RawMessage `json:"data,omitempty" doc:"Any JSON, null too; at most 512 KiB without white space. Number tokens and the order of members are kept."`
+	ContentType string          `json:"content_type,omitempty" doc:"The media type of the content."`
 }
 
 // SendResponse says what was stored and where. Envelope holds the very bytes
 // of the record: an Envelope.
 type SendResponse struct {
-	Envelope   json.RawMessage `json:"envelope"`
-	SeqNum     uint64          `json:"seq_num"`
-	NextCursor uint64          `json:"next_cursor"`
-	Timestamp  Time            `json:"timestamp"`
+	Envelope   json.RawMessage `json:"envelope" doc:"The envelope exactly as it is stored."`
+	SeqNum     uint64          `json:"seq_num" doc:"Its position in the recipient's inbox."`
+	NextCursor uint64          `json:"next_cursor" doc:"The position behind it: where to read on."`
+	Timestamp  Time            `json:"timestamp" doc:"When it arrived in the inbox."`
 	Replayed   bool            `json:"-"` // an earlier send with this id: 200 and Idempotent-Replayed
+}
+
+// Status returns 201, and for an earlier send with the id 200, marked as such.
+func (r SendResponse) Status() (int, http.Header) {
+	if r.Replayed {
+		return http.StatusOK, http.Header{"Idempotent-Replayed": {"true"}}
+	}
+	return http.StatusCreated, nil
 }
 
 // GetMessageRequest looks a message up by its id.

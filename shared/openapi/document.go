@@ -55,7 +55,7 @@ func (s *schemas) operation(r route.Route) object {
 	ps := []object{{"$ref": "#/components/parameters/X-Request-Id"}}
 	t := reflect.TypeOf(r.Req)
 	for _, f := range route.FieldsOf(t) {
-		p := object{"name": f.Name, "in": string(f.In), "description": f.Doc, "schema": with(s.of(f.Type), s.fact(t.Name(), f.Name))}
+		p := object{"name": f.Name, "in": string(f.In), "description": f.Doc, "schema": with(s.of(f.Type), s.bound(t.Name(), f.Name))}
 		if f.In == route.InPath {
 			p["required"] = true
 		}

@@ -122,6 +122,14 @@ func TestEverythingIsDescribed(t *testing.T) {
 	})
 }
 
+func TestEveryFamilyIsDescribed(t *testing.T) {
+	for _, tag := range document(t)["tags"].([]any) {
+		if tag := tag.(map[string]any); tag["description"] == "" {
+			t.Errorf("the family %s has no description; give it one in tags", tag["name"])
+		}
+	}
+}
+
 // Every route of the table is an operation, and every operation a route.
 func TestOperationsAreTheTable(t *testing.T) {
 	got := map[string]string{}

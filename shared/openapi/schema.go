@@ -82,7 +82,10 @@ func (s *schemas) structure(t reflect.Type, closed bool) object {
 		if f.Type.Kind() == reflect.Pointer && !optional {
 			schema = object{"anyOf": []object{schema, {"type": "null"}}}
 		}
-		members[name] = with(schema, s.fact(owner.Name(), name))
+		if doc := f.Tag.Get("doc"); doc != "" {
+			schema = with(schema, object{"description": doc})
+		}
+		members[name] = with(schema, s.bound(owner.Name(), name))
 	}
 	o := object{"type": "object"}
 	if len(members) > 0 {
@@ -97,16 +100,17 @@ func (s *schemas) structure(t reflect.Type, closed bool) object {
 	return with(o, structures()[t.Name()])
 }
 
-// fact returns what is to be said of a member or parameter beyond its type.
-func (s *schemas) fact(owner, name string) object {
-	all := members()
+// bound returns what is to be said of a member or parameter beyond its type and
+// its description.
+func (s *schemas) bound(owner, name string) object {
+	all := bounds()
 	if o, ok := all[owner+"."+name]; ok {
 		return s.resolve(o)
 	}
 	return s.resolve(all[name])
 }
 
-// resolve replaces the Go type of a fact, a member that is stored bytes of that
+// resolve replaces the Go type of a bound, a member that is stored bytes of that
 // type, by its schema.
 func (s *schemas) resolve(o object) object {
 	t, ok := o["holds"].(reflect.Type)

@@ -4,9 +4,7 @@ package route
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -21,9 +19,10 @@ type Route struct {
 	Path   string // {id} form, the same for net/http, OpenAPI and the edge
 	Kind   Kind
 	Access Access
-	Req    any    // zero value of the body and of the path:"...", query:"..." and header:"..." fields; nil if there is none
-	Resp   any    // zero value of the body of a success; nil if there is none
-	Doc    string // one sentence, shown in OpenAPI and by the CLI
+	Req    any        // zero value of the body and of the path:"...", query:"..." and header:"..." fields; nil if there is none
+	Resp   any        // zero value of the body of a success; nil if there is none
+	Codes  []api.Code // of problems that it has beyond those that follow from Method, Access and Req
+	Doc    string     // one sentence, shown in OpenAPI and by the CLI
 }
 
 // Kind is how a route answers.
@@ -47,98 +46,6 @@ const (
 	Operator               // the API token
 	Admin                  // the admin token
 )
-
-// Table is sorted by Op.
-var Table = []Route{
-	{
-		"agents.delete", http.MethodDelete, "/v1/agents/{agent}", Unary, Operator,
-		api.AgentPath{},
-		nil,
-		"Remove an agent: its keys die and its inbox takes no more messages.",
-	},
-	{
-		"agents.get", http.MethodGet, "/v1/agents/{agent}", Unary, Any,
-		api.AgentPath{},
-		api.AgentInfo{},
-		"Return a registered agent.",
-	},
-	{
-		"agents.list", http.MethodGet, "/v1/agents", Unary, Any,
-		api.ListAgentsRequest{},
-		api.ListAgentsResponse{},
-		"List the registered agents.",
-	},
-	{
-		"agents.list_keys", http.MethodGet, "/v1/agents/{agent}/keys", Unary, Operator,
-		api.AgentPath{},
-		api.ListKeysResponse{},
-		"List the keys of an agent.",
-	},
-	{
-		"agents.mint_key", http.MethodPost, "/v1/agents/{agent}/keys", Unary, Operator,
-		api.AgentPath{},
-		api.MintKeyResponse{},
-		"Make a key that acts as one agent; it is shown this once.",
-	},
-	{
-		"agents.register", http.MethodPut, "/v1/agents/{agent}", Unary, Operator,
-		api.RegisterRequest{},
-		api.RegisterResponse{},
-		"Register an agent, or replace its profile.",
-	},
-	{
-		"agents.revoke_key", http.MethodDelete, "/v1/agents/{agent}/keys/{key}", Unary, Operator,
-		api.RevokeKeyRequest{},
-		nil,
-		"Revoke a key of an agent, everywhere within 5 seconds.",
-	},
-	{
-		"agents.whoami", http.MethodGet, "/v1/whoami", Unary, Any, nil,
-		api.WhoAmI{},
-		"Say what the credential of this call is.",
-	},
-	{
-		"inbox.read", http.MethodGet, "/v1/agents/{agent}/inbox", Events, Self,
-		api.InboxRequest{},
-		api.InboxPage{},
-		"Replay an inbox from a position, or follow it live.",
-	},
-	{
-		"messages.get", http.MethodGet, "/v1/agents/{agent}/messages/{message}", Unary, Self,
-		api.GetMessageRequest{},
-		api.Delivery{},
-		"Look up a message by its id.",
-	},
-	{
-		"messages.send", http.MethodPost, "/v1/agents/{agent}/messages", Unary, Self,
-		api.SendRequest{},
-		api.SendResponse{},
-		"Send a message; it is durable when this answers.",
-	},
-	{
-		"service.health", http.MethodGet, "/healthz", Unary, Public, nil,
-		api.Health{},
-		"Say that the process is alive.",
-	},
-	{
-		"service.limits", http.MethodGet, "/v1/limits", Unary, Public, nil,
-		api.Limits{},
-		"Return every limit of this server.",
-	},
-	{
-		"service.openapi", http.MethodGet, "/openapi.json", Unary, Public, nil,
-		OpenAPI{},
-		"Return this description as OpenAPI 3.1.",
-	},
-	{
-		"service.ready", http.MethodGet, "/readyz", Unary, Public, nil,
-		api.Health{},
-		"Say whether the store can be reached and is configured.",
-	},
-}
-
-// OpenAPI stands for an OpenAPI document, a JSON object of any members.
-type OpenAPI struct{}
 
 // A Family is what a folder under functions/ needs from its host.
 type Family struct {
@@ -205,82 +112,4 @@ func (r Route) Target(req any) (string, error) {
 		path += "?" + query.Encode()
 	}
 	return path, nil
-}
-
-// Place is where a field of a request travels.
-type Place string
-
-// The places. A field with none of these tags is a member of the body.
-const (
-	InPath   Place = "path"
-	InQuery  Place = "query"
-	InHeader Place = "header"
-)
-
-// A Field is a field of a request that does not travel in the body.
-type Field struct {
-	In    Place
-	Name  string
-	Doc   string
-	Type  reflect.Type
-	Index []int
-}
-
-// FieldsOf returns the fields of a request type (a struct, or a pointer to one)
-// that do not travel in the body.
-func FieldsOf(t reflect.Type) []Field {
-	if t == nil {
-		return nil
-	}
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	var fs []Field
-	for _, f := range reflect.VisibleFields(t) {
-		for _, in := range []Place{InPath, InQuery, InHeader} {
-			if name, ok := f.Tag.Lookup(string(in)); ok {
-				fs = append(fs, Field{In: in, Name: name, Doc: f.Tag.Get("doc"), Type: f.Type, Index: f.Index})
-			}
-		}
-	}
-	return fs
-}
-
-// HasBody reports whether a request type has members of a body.
-func HasBody(t reflect.Type) bool {
-	if t == nil {
-		return false
-	}
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	for _, f := range reflect.VisibleFields(t) {
-		if !f.Anonymous && f.Tag.Get("json") != "-" {
-			return true
-		}
-	}
-	return false
-}
-
-// Fields yields the fields of req that do not travel in the body, with their
-// values as text; a nil pointer is "".
-func Fields(req any) func(yield func(Field, string) bool) {
-	return func(yield func(Field, string) bool) {
-		if req == nil {
-			return
-		}
-		v := reflect.Indirect(reflect.ValueOf(req))
-		for _, f := range FieldsOf(v.Type()) {
-			fv := v.FieldByIndex(f.Index)
-			text := ""
-			if fv.Kind() != reflect.Pointer {
-				text = fmt.Sprint(fv.Interface())
-			} else if !fv.IsNil() {
-				text = fmt.Sprint(fv.Elem().Interface())
-			}
-			if !yield(f, text) {
-				return
-			}
-		}
-	}
 }

@@ -16,12 +16,14 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
-	"github.com/aws/aws-cdk-go/awscdk/v2/cxapi"
 	"github.com/aws/jsii-runtime-go"
 	"github.com/cdklabs/cdk-nag-go/cdknag/v2"
+
+	"agentchat/shared/route"
 )
 
 // rules are what a template of ours must keep beside CloudFormation's own rules.
@@ -72,30 +74,35 @@ func run(args []string, warnings io.Writer) error {
 	if c.Basin == "" {
 		fmt.Fprintln(warnings, "infra: no basin is given; names of basins are global on S2, and agent-chat is taken by whoever was first")
 	}
-	newStack(app, c)
-	return findings(app.Synth(nil))
-}
-
-// findings returns what cdk-nag found: cdk refuses it too, a direct run would not.
-func findings(assembly cxapi.CloudAssembly) error {
-	var errs []error
-	for _, s := range *assembly.Stacks() {
-		for _, m := range *s.Messages() {
-			if m.Level == cxapi.SynthesisMessageLevel_ERROR {
-				errs = append(errs, fmt.Errorf("%s: %v", *m.Id, m.Entry.Data))
-			}
+	for family := range route.Families {
+		if _, err := os.Stat(filepath.Join(c.Bootstraps, family, "bootstrap")); err != nil {
+			return fmt.Errorf("the function of %s is not built; make bootstraps does it: %w", family, err)
 		}
 	}
-	return errors.Join(errs...)
+	newStack(app, c)
+	return synth(app)
 }
 
-// newApp returns an app whose Synth panics on what CloudFormation, our own rules
+// synth writes the templates. The CDK panics where it refuses them; it has said
+// why on standard error by then.
+func synth(app awscdk.App) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			reason, _, _ := strings.Cut(fmt.Sprint(v), "\n") // without the kernel's stack
+			err = errors.New(reason)
+		}
+	}()
+	app.Synth(nil)
+	return nil
+}
+
+// newApp returns an app that synth refuses on what CloudFormation, our own rules
 // or cdk-nag would refuse. flags stand in for those that cdk reads from cdk.json.
 func newApp(flags map[string]any, outdir string) awscdk.App {
 	context := maps.Clone(flags)
 	context["@aws-cdk/core:validateAgainstDefaultRules"] = true
 	props := &awscdk.AppProps{Context: &context, AnalyticsReporting: jsii.Bool(false), TreeMetadata: jsii.Bool(false)}
-	if os.Getenv("CDK_OUTDIR") == "" {
+	if os.Getenv("CDK_OUTDIR") == "" { //nolint:forbidigo // shared/env is the product's; this is cdk's own variable
 		props.Outdir = &outdir
 	}
 	app := awscdk.NewApp(props)

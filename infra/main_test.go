@@ -3,6 +3,8 @@ package main // a program has no external tests: what it decides is not exported
 import (
 	"encoding/json"
 	"flag"
+	"go/parser"
+	"go/token"
 	"io"
 	"maps"
 	"os"
@@ -44,7 +46,6 @@ var deployments = map[string]map[string]string{
 type deployed struct {
 	dir      string
 	template template
-	nag      error
 }
 
 var (
@@ -75,7 +76,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 		for name, settings := range deployments {
-			done[name] = synth(filepath.Join(tmp, name), settings)
+			done[name] = deploy(filepath.Join(tmp, name), settings)
 		}
 		return m.Run()
 	}()
@@ -104,11 +105,14 @@ func flags() map[string]any {
 	return f
 }
 
-// synth synthesizes a deployment into dir; it panics where Synth does.
-func synth(dir string, settings map[string]string) deployed {
+// deploy synthesizes a deployment into dir; it panics where that is refused.
+func deploy(dir string, settings map[string]string) deployed {
 	app := newApp(flags(), dir)
 	stack := newStack(app, config(settings))
-	d := deployed{dir: dir, nag: findings(app.Synth(nil))}
+	d := deployed{dir: dir}
+	if err := synth(app); err != nil {
+		panic(err)
+	}
 	b, err := os.ReadFile(filepath.Join(dir, *stack.TemplateFile()))
 	if err == nil {
 		err = json.Unmarshal(b, &d.template)
@@ -154,22 +158,6 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// cdk-nag finds nothing that is not accepted with a reason.
-func TestNag(t *testing.T) {
-	both(t, func(t *testing.T, _ Config, d deployed) {
-		if d.nag != nil {
-			t.Error(d.nag)
-		}
-		b, err := json.Marshal(d.template)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(b), "rules_to_suppress") {
-			t.Error("no suppression is in the template; want those of accept: does cdk-nag run?")
-		}
-	})
-}
-
 // What breaks CloudFormation's rules, ours or cdk-nag's is refused, whichever
 // rule it is: a rule that can't fail would be none.
 func TestRefused(t *testing.T) {
@@ -198,13 +186,8 @@ func TestRefused(t *testing.T) {
 	}
 	awssns.NewTopic(stack, jsii.String("Open"), nil)
 
-	refusal := func() (v any) {
-		defer func() { v = recover() }()
-		app.Synth(nil)
-		return nil
-	}()
-	if refusal == nil {
-		t.Fatal("Synth of a broken stack returned; want a panic")
+	if err := synth(app); err == nil {
+		t.Fatal("synth of a broken stack: no error")
 	}
 	report, err := os.ReadFile(filepath.Join(dir, "validation-report.json"))
 	if err != nil {
@@ -231,11 +214,32 @@ func TestRunRefuses(t *testing.T) {
 		{"no value", "stage", `argument "stage"`},
 		{"unknown key", "stag=prod", "streamMaxAge"},
 		{"bad value", "stage=Prod", "stage is"},
+		{"functions that are not built", "bootstraps=testdata", "make bootstraps"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if err := run([]string{row.arg}, io.Discard); err == nil || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("run(%s): %v; want an error with %q", row.arg, err, row.want)
 			}
 		})
+	}
+}
+
+// The app takes words of the product and nothing else: the rest would drag its
+// dependencies in here.
+func TestImports(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("glob: %d files, %v", len(files), err)
+	}
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range f.Imports {
+			if p := strings.Trim(i.Path.Value, `"`); strings.HasPrefix(p, "agentchat/") && p != "agentchat/shared/route" && p != "agentchat/shared/api" {
+				t.Errorf("%s imports %s; want the words route and api alone", name, p)
+			}
+		}
 	}
 }

@@ -117,7 +117,10 @@ func (s *Secrets) read(ctx context.Context) (map[string]string, error) {
 			if err != nil {
 				return nil, fmt.Errorf("read the secret of %s: %w", name, err)
 			}
-			list = append(list, strings.TrimSpace(v))
+			if v = strings.TrimSpace(v); v == "" {
+				return nil, fmt.Errorf("the secret of %s is blank", name) // which must not open what it locks
+			}
+			list = append(list, v)
 		}
 		values[name] = strings.Join(list, ",")
 	}

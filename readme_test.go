@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,7 +34,7 @@ func TestReadme(t *testing.T) {
 	}
 	listen, data := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	elsewhere := strings.NewReplacer("127.0.0.1:8080", listen, ".agent-chat/", data+"/")
-	env := append(os.Environ(), "LISTEN="+listen, "DATA="+data, "AGENT_CHAT_URL=http://"+listen)
+	env := append(plainEnviron(), "LISTEN="+listen, "DATA="+data, "AGENT_CHAT_URL=http://"+listen)
 
 	var follows []*process
 	token := ""
@@ -65,6 +66,14 @@ func TestReadme(t *testing.T) {
 		p.waitFor(t, "Please inspect this result")
 		p.waitFor(t, "hello")
 	}
+}
+
+// plainEnviron returns the environment without what the reader may have exported
+// for a server of his own, and without what make hands on.
+func plainEnviron() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "AGENT_CHAT_") || strings.HasPrefix(v, "MAKEFLAGS=")
+	})
 }
 
 // wants is what a command of the README prints, as far as a reader would look for it.

@@ -26,7 +26,8 @@ An agent is 1-64 lower-case letters, digits, ".", "_" and "-". It takes the API
 token. The server never connects to --endpoint; it is for other agents to read.`,
 		Example: `  agent-chat register alice bob
   agent-chat register carol --display-name Carol --capability research --label team=discovery`,
-		Args: cobra.MinimumNArgs(1),
+		Args:              takes(1, anyNumber),
+		ValidArgsFunction: a.completeAgents,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if p.Labels, err = pairs("--label", labels); err != nil {
@@ -83,11 +84,11 @@ func (a *app) agentsCommand() *cobra.Command {
 		},
 	}
 	list := &cobra.Command{
-		Use: "list", Short: "List the registered agents", Example: "  agent-chat agents list --json", Args: cobra.NoArgs,
+		Use: "list", Short: "List the registered agents", Example: "  agent-chat agents list --json", Args: takes(0, 0),
 		RunE: cmd.RunE,
 	}
 	show := &cobra.Command{
-		Use: "show AGENT", Short: "Show an agent's profile", Example: "  agent-chat agents show alice", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeAgent,
+		Use: "show AGENT", Short: "Show an agent's profile", Example: "  agent-chat agents show alice", Args: takes(1, 1), ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseAgent(args[0])
 			if err != nil {
@@ -108,7 +109,7 @@ func (a *app) agentsCommand() *cobra.Command {
 		Long: `Delete an agent: its keys die at once, and its inbox takes no more messages. What is in
 the inbox can still be read with the API token. Registering the name again begins
 a new inbox behind it.`,
-		Example: "  agent-chat agents delete alice --yes", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeAgent,
+		Example: "  agent-chat agents delete alice --yes", Args: takes(1, 1), ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.deleteAgent(cmd, args[0], yes) },
 	}
 	del.Flags().BoolVar(&yes, "yes", false, "do not ask")

@@ -84,6 +84,7 @@ Exit status:
   agent-chat register alice bob
   agent-chat send bob "hello" --from alice
   agent-chat inbox bob --follow`,
+		Version:       version,
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -91,6 +92,9 @@ Exit status:
 	}
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "write one JSON object a line")
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "say on standard error what is called (never a token)")
+	root.Flags().Bool("version", false, "print the version")
+	root.SetVersionTemplate(describeVersion() + "\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return explainNumber(err) })
 	root.AddGroup(
 		&cobra.Group{ID: "talk", Title: "Talk:"},
 		&cobra.Group{ID: "manage", Title: "Manage:"},
@@ -200,12 +204,17 @@ func parseAgent(s string) (ident.Agent, error) {
 	return id, nil
 }
 
-// completeAgent offers the agents that the server knows, for the first argument.
-// A server that can't be asked has none to offer.
-func (a *app) completeAgent(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completeAgent offers agents for the first argument.
+func (a *app) completeAgent(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	return a.completeAgents(cmd, args, toComplete)
+}
+
+// completeAgents offers the agents that the server knows. A server that can't be
+// asked has none to offer.
+func (a *app) completeAgents(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second)
 	defer cancel()
 	var names []string
@@ -219,4 +228,11 @@ func (a *app) completeAgent(cmd *cobra.Command, args []string, _ string) ([]stri
 		return nil
 	})
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeFlag panics if cmd has no such flag.
+func completeFlag(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
+		panic(err)
+	}
 }

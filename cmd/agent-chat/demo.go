@@ -19,7 +19,7 @@ func (a *app) demoCommand() *cobra.Command {
 register, one sends and the other follows; the follower's connection is cut while
 messages come, and it resumes where it was. Nothing is kept, no other server is touched.`,
 		Example: "  agent-chat demo",
-		Args:    cobra.NoArgs,
+		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()

@@ -56,7 +56,7 @@ error, one JSON object a request.`,
   agent-chat dev --memory --listen 127.0.0.1:9090
   agent-chat dev --s2-listen 127.0.0.1:8081
   agent-chat dev --lambda`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.dev(cmd.Context(), f, cmd.Flags().Changed("data"))
 		},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,7 @@ type finding struct {
 
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Check URL, token, store, clock and limits, and say what to do", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Check URL, token, store, clock and limits, and say what to do", Args: takes(0, 0),
 		Long: `Check, from this side, that the server can be reached, that its store works, that the
 token is known to it, that clocks agree, what its limits are, and whether the agent
 in AGENT_CHAT_AGENT is registered. It changes nothing.
@@ -68,7 +69,7 @@ func (a *app) examine(ctx context.Context, conf env.ClientConfig) error {
 			if first == nil {
 				first = err
 			}
-			found.Detail, found.Advice = a.describe(err), advice(err)
+			found.Detail, found.Advice = a.describe(err), strings.TrimSuffix(advice(err), seeDoctor)
 		}
 		a.find(found)
 		return err == nil

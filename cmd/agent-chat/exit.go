@@ -88,6 +88,9 @@ func (a *app) describe(err error) string {
 	return fmt.Sprintf("%s [%d %s, request %s]", s, e.Status, e.Problem.Code, e.Problem.RequestID)
 }
 
+// seeDoctor ends advice that doctor itself need not give.
+const seeDoctor = " agent-chat doctor looks."
+
 // advice says what to do about err, if there is something to do.
 func advice(err error) string {
 	if s, ok := errors.AsType[*unsent](err); ok {
@@ -98,7 +101,7 @@ func advice(err error) string {
 			return "The server's certificate is not trusted here; SSL_CERT_FILE names a file of authorities to trust."
 		}
 		if !e.Sent {
-			return "Does the server run, and is AGENT_CHAT_URL right? agent-chat doctor looks."
+			return "Does the server run, and is AGENT_CHAT_URL right?" + seeDoctor
 		}
 		return ""
 	}
@@ -109,7 +112,7 @@ func advice(err error) string {
 	p := e.Problem
 	switch {
 	case e.Status == 401:
-		return "AGENT_CHAT_TOKEN is not one that this server knows; agent-chat doctor looks."
+		return "AGENT_CHAT_TOKEN is not one that this server knows." + seeDoctor
 	case e.Status == 403:
 		return "The credential in AGENT_CHAT_TOKEN may not do this; agent-chat whoami says what it is."
 	case p.Code == api.AgentNotRegistered || p.Code == api.RecipientNotFound:

@@ -36,7 +36,7 @@ when the server refuses for good, with exit status 3.`,
   agent-chat inbox bob --cursor 42 --limit 10 --json
   agent-chat inbox bob --follow --new
   agent-chat inbox bob --follow --json | jq -r .envelope.message.text`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              takes(0, 1),
 		ValidArgsFunction: a.completeAgent,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.inbox(cmd, args, f) },
 	}
@@ -49,6 +49,9 @@ when the server refuses for good, with exit status 3.`,
 	flags.StringVar(&f.from, "from", "", "only from this `agent`")
 	flags.StringVar(&f.conversation, "conversation", "", "only of this conversation `id`")
 	cmd.MarkFlagsMutuallyExclusive("cursor", "new")
+	completeFlag(cmd, "from", a.completeAgents)
+	kinds := []string{string(api.KindMessage), string(api.KindContactShare), string(api.KindReceipt)}
+	completeFlag(cmd, "kind", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

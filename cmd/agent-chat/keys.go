@@ -21,7 +21,7 @@ It takes the API token.`,
 		Use: "mint AGENT", Short: "Make a key; it is shown this once",
 		Long: `Make a key that acts as one agent. Standard output is the key and nothing else; it is
 shown this once, since the server keeps only a hash of it.`,
-		Example: "  export AGENT_CHAT_TOKEN=$(agent-chat keys mint alice)", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeAgent,
+		Example: "  export AGENT_CHAT_TOKEN=$(agent-chat keys mint alice)", Args: takes(1, 1), ValidArgsFunction: a.completeAgent,
 		RunE: a.onAgent(func(cmd *cobra.Command, c *client.Client, id ident.Agent, _ []string) error {
 			got, err := c.MintKey(cmd.Context(), id)
 			switch {
@@ -37,7 +37,7 @@ shown this once, since the server keeps only a hash of it.`,
 		}),
 	}
 	list := &cobra.Command{
-		Use: "list AGENT", Short: "List the keys of an agent", Example: "  agent-chat keys list alice", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeAgent,
+		Use: "list AGENT", Short: "List the keys of an agent", Example: "  agent-chat keys list alice", Args: takes(1, 1), ValidArgsFunction: a.completeAgent,
 		RunE: a.onAgent(func(cmd *cobra.Command, c *client.Client, id ident.Agent, _ []string) error {
 			got, err := c.Keys(cmd.Context(), id)
 			if err != nil {
@@ -62,7 +62,7 @@ shown this once, since the server keeps only a hash of it.`,
 	}
 	revoke := &cobra.Command{
 		Use: "revoke AGENT KEY", Short: "Revoke a key, everywhere within 5 seconds",
-		Example: "  agent-chat keys revoke alice 0123456789abcdef", Args: cobra.ExactArgs(2), ValidArgsFunction: a.completeAgent,
+		Example: "  agent-chat keys revoke alice 0123456789abcdef", Args: takes(2, 2), ValidArgsFunction: a.completeAgent,
 		RunE: a.onAgent(func(cmd *cobra.Command, c *client.Client, id ident.Agent, args []string) error {
 			key, err := ident.ParseKey(args[1])
 			if err != nil {
@@ -91,7 +91,7 @@ func (a *app) onAgent(f func(*cobra.Command, *client.Client, ident.Agent, []stri
 
 func (a *app) whoamiCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "whoami", Short: "Say what the token is", Args: cobra.NoArgs,
+		Use: "whoami", Short: "Say what the token is", Args: takes(0, 0),
 		Long:    "Say what the credential in AGENT_CHAT_TOKEN is: the API token, or the key of an agent.",
 		Example: "  agent-chat whoami",
 		RunE: func(cmd *cobra.Command, _ []string) error {

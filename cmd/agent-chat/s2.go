@@ -28,7 +28,7 @@ machines can reach needs TLS.`,
 		Example: `  agent-chat s2 --data .agent-chat
   agent-chat s2 --memory --listen 127.0.0.1:0
   agent-chat s2 --data /var/lib/s2 --listen :443 --tls-cert cert.pem --tls-key key.pem`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.s2(cmd.Context(), f, cert, key) },
 	}
 	flags := cmd.Flags()

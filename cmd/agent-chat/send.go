@@ -53,7 +53,7 @@ and the error names the id to repeat the command with.`,
 		Example: `  agent-chat send bob "Please inspect this result" --from alice
   agent-chat send bob --data @result.json --content-type application/json
   git log -1 | agent-chat send bob -`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              takes(1, anyNumber),
 		ValidArgsFunction: a.completeAgent,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.send(cmd.Context(), args, f) },
 	}
@@ -65,6 +65,7 @@ and the error names the id to repeat the command with.`,
 	flags.StringVar(&f.correlation, "correlation", "", "the correlation id")
 	flags.StringVar(&f.contentType, "content-type", "", "the media type of the content")
 	flags.StringArrayVar(&f.metadata, "metadata", nil, "`KEY=VALUE`; repeatable")
+	completeFlag(cmd, "from", a.completeAgents)
 	return cmd
 }
 

@@ -38,7 +38,7 @@ SIGTERM and SIGINT end it cleanly: streams end between events, calls in progress
 get 10 seconds. A second signal ends it at once.`,
 		Example: `  AGENT_CHAT_API_TOKEN=... agent-chat serve --data /var/lib/agent-chat --listen :8080
   AGENT_CHAT_API_TOKEN=... AGENT_CHAT_S2_TOKEN=... AGENT_CHAT_BASIN=acme-chat-7f3a agent-chat serve`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
@@ -65,6 +65,9 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 	}
 	if f.memory {
 		conf.Data = ""
+	}
+	if err := oneStore(conf, f.memory); err != nil {
+		return err
 	}
 	log := a.logger()
 	l, err := listen(ctx, f.listen)
@@ -104,15 +107,20 @@ type opened struct {
 	close  func() error
 }
 
+// oneStore refuses a configuration that names no store, or two.
+func oneStore(conf env.Config, memory bool) error {
+	switch embedded := memory || conf.Data != ""; {
+	case embedded && conf.S2Token != "":
+		return usagef("two stores: %s names S2, and a data folder or --memory names the embedded one; leave one out", env.S2Token)
+	case !embedded && conf.S2Token == "":
+		return usagef("where is the store? --data DIR, or S2 by %s, or --memory", env.S2Token)
+	}
+	return nil
+}
+
 // openStore opens the one store that the configuration names, and sets it up.
 func openStore(ctx context.Context, conf env.Config, memory bool, log *slog.Logger) (opened, error) {
-	embedded := memory || conf.Data != ""
-	switch {
-	case embedded && conf.S2Token != "":
-		return opened{}, usagef("two stores: %s names S2, and a data folder or --memory names the embedded one; leave one out", env.S2Token)
-	case !embedded && conf.S2Token == "":
-		return opened{}, usagef("where is the store? --data DIR, or S2 by %s, or --memory", env.S2Token)
-	case !embedded:
+	if !memory && conf.Data == "" {
 		return openS2(ctx, conf)
 	}
 	e, err := openEngine(conf.Data, memory, log)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -8,15 +9,20 @@ import (
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Example: "  agent-chat version", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version", Example: "  agent-chat version", Args: takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			platform := runtime.GOOS + "/" + runtime.GOARCH
 			if a.json {
 				a.object(a.out, map[string]string{"version": version, "go": runtime.Version(), "platform": platform})
 				return nil
 			}
-			a.say("agent-chat %s (%s, %s)", version, runtime.Version(), platform)
+			a.say("%s", describeVersion())
 			return nil
 		},
 	}
+}
+
+const platform = runtime.GOOS + "/" + runtime.GOARCH
+
+func describeVersion() string {
+	return fmt.Sprintf("agent-chat %s (%s, %s)", version, runtime.Version(), platform)
 }

@@ -1,6 +1,7 @@
 package env
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -115,7 +116,7 @@ func secret(s string) (string, error) {
 func endpoint(s string) (string, error) {
 	u, err := url.Parse(strings.TrimSuffix(s, "/"))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("not an http or https URL without user, query and fragment")
+		return "", errors.New("not an http or https URL without user, query and fragment, as https://chat.example.net")
 	}
 	return u.String(), nil
 }

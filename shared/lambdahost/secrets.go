@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"golang.org/x/sync/errgroup"
 
 	"agentchat/shared/env"
 )
@@ -41,7 +42,7 @@ type Secrets struct {
 	New    func(*env.Env) http.Handler
 	Log    *slog.Logger
 	Now    func() time.Time                                      // nil: time.Now
-	Fetch  func(ctx context.Context, arn string) (string, error) // nil: Secrets Manager, as the environment says
+	Fetch  func(ctx context.Context, arn string) (string, error) // called concurrently; nil: Secrets Manager, as the environment says
 
 	mu      sync.Mutex
 	env     *env.Env
@@ -103,46 +104,58 @@ func (s *Secrets) renew(ctx context.Context) error {
 	return nil
 }
 
-// read returns the values of the variables that are secrets.
+// read returns the values of the variables that are secrets, all read at once,
+// as a cold start waits for them.
 func (s *Secrets) read(ctx context.Context) (map[string]string, error) {
-	values := map[string]string{}
+	arns := map[string]string{} // lists of them, by variable
 	for _, name := range secretVariables() {
-		arns := s.Getenv(name + secretSuffix)
-		if arns == "" {
-			continue
+		if arn := s.Getenv(name + secretSuffix); arn != "" {
+			arns[name] = arn
 		}
-		var list []string
-		for arn := range strings.SplitSeq(arns, ",") {
-			v, err := s.fetch(ctx, arn)
-			if err != nil {
-				return nil, fmt.Errorf("read the secret of %s: %w", name, err)
-			}
-			if v = strings.TrimSpace(v); v == "" {
-				return nil, fmt.Errorf("the secret of %s is blank", name) // which must not open what it locks
-			}
-			list = append(list, v)
-		}
-		values[name] = strings.Join(list, ",")
 	}
-	return values, nil
+	if s.Fetch == nil && len(arns) > 0 {
+		c, err := config.LoadDefaultConfig(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("configure the AWS client: %w", err)
+		}
+		s.Fetch = fetcher(secretsmanager.NewFromConfig(c))
+	}
+	var mu sync.Mutex
+	values := map[string]string{}
+	all, ctx := errgroup.WithContext(ctx)
+	for name, list := range arns {
+		all.Go(func() error {
+			var vs []string
+			for arn := range strings.SplitSeq(list, ",") {
+				v, err := s.Fetch(ctx, arn)
+				if err != nil {
+					return fmt.Errorf("read the secret of %s: %w", name, err)
+				}
+				if v = strings.TrimSpace(v); v == "" {
+					return fmt.Errorf("the secret of %s is blank", name) // which must not open what it locks
+				}
+				vs = append(vs, v)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			values[name] = strings.Join(vs, ",")
+			return nil
+		})
+	}
+	return values, all.Wait()
 }
 
-func (s *Secrets) fetch(ctx context.Context, arn string) (string, error) {
-	if s.Fetch != nil {
-		return s.Fetch(ctx, arn)
+func fetcher(c *secretsmanager.Client) func(context.Context, string) (string, error) {
+	return func(ctx context.Context, arn string) (string, error) {
+		out, err := c.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &arn})
+		if err != nil {
+			return "", err
+		}
+		if out.SecretString == nil {
+			return "", errors.New("it is binary; it must be text")
+		}
+		return *out.SecretString, nil
 	}
-	c, err := config.LoadDefaultConfig(ctx)
-	if err != nil {
-		return "", fmt.Errorf("configure the AWS client: %w", err)
-	}
-	out, err := secretsmanager.NewFromConfig(c).GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &arn})
-	if err != nil {
-		return "", err
-	}
-	if out.SecretString == nil {
-		return "", errors.New("it is binary; it must be text")
-	}
-	return *out.SecretString, nil
 }
 
 func (s *Secrets) now() time.Time {

@@ -29,3 +29,25 @@ func TestReplayOfAnotherProcessesRegistration(t *testing.T) {
 	_, err = w.process().Replay(t.Context(), mailbox.Query{Agent: "bob", Cursor: new(uint64)})
 	wantCode(t, "replay from a position of the former bob", err, api.GenerationChanged)
 }
+
+// An id that a former registration of the sender used is free, though a process
+// does not know yet that it has ended.
+func TestSendOfAnotherProcessesRegistration(t *testing.T) {
+	w := newWorld(t)
+	one, other := w.process(), w.process()
+	register(t, one, "alice", "bob")
+	send(t, other, draft("alice", "bob", "x-1", "old"))
+	send(t, other, draft("alice", "bob", "x-2", "same"))
+	if err := one.Delete(t.Context(), "alice"); err != nil {
+		t.Fatalf("delete alice: %v", err)
+	}
+	register(t, one, "alice")
+	for _, d := range []mailbox.Draft{draft("alice", "bob", "x-1", "new"), draft("alice", "bob", "x-2", "same")} {
+		if r := send(t, other, d); r.Replayed {
+			t.Errorf("send %s as the new alice: replayed from the former one; want it stored", d.ID)
+		}
+	}
+	if r := send(t, other, draft("alice", "bob", "x-1", "new")); !r.Replayed {
+		t.Error("the repeat of x-1: stored again; want it replayed")
+	}
+}

@@ -117,7 +117,8 @@ func TestDeleteAndRegisterAgain(t *testing.T) {
 }
 
 // A plain send by a warm process is one append and nothing else; one with an id
-// is two; the first repeat of it one append of a claim, two reads and a note.
+// is two; the first repeat of it one append of a claim, two reads and a note, and
+// a look whether the sender's registration is still the one that claimed.
 func TestSendRoundTrips(t *testing.T) {
 	w := newWorld(t)
 	var calls []string
@@ -135,8 +136,8 @@ func TestSendRoundTrips(t *testing.T) {
 	}{
 		{"plain", "", []string{"Append inbox"}},
 		{"with an id", "order-1", []string{"Append sends", "Append inbox"}},
-		{"repeated", "order-1", []string{"Append sends", "Read sends", "Read inbox", "Append sends"}},
-		{"repeated again", "order-1", []string{"Append sends", "Read sends", "Read inbox"}},
+		{"repeated", "order-1", []string{"Append sends", "Read sends", "Read inbox", "Append sends", "Read agents"}},
+		{"repeated again", "order-1", []string{"Append sends", "Read sends", "Read inbox", "Read agents"}},
 	} {
 		calls = nil
 		send(t, m, draft("alice", "bob", c.id, "hello"))

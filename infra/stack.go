@@ -77,14 +77,21 @@ func (d *deployment) outputs() {
 	region := *d.stack.Region()
 	arn := func(s route.Secret) string { return *d.secrets[s].SecretArn() }
 	api := "aws secretsmanager get-secret-value --region " + region + " --query SecretString --output text --secret-id " + arn(route.APIToken)
+	on := ""
+	for _, v := range []struct{ name, value string }{{"AGENT_CHAT_BASIN", d.Basin}, {"AGENT_CHAT_S2_ENDPOINT", d.S2Endpoint}} {
+		if v.value != "" {
+			on += v.name + "=" + v.value + " "
+		}
+	}
 	for _, o := range []struct{ id, value, description string }{
 		{"Url", d.edge.url, "The service's base URL"},
+		{"Step1Init", on + "agent-chat init", "Make the basins: with AGENT_CHAT_S2_TOKEN set to a token that may"},
 		{
-			"Step1S2Token", "aws secretsmanager put-secret-value --region " + region + " --secret-string file:///dev/stdin --secret-id " + arn(route.S2Token),
-			"Give the functions your S2 token: run this, type it, and end with Ctrl-D",
+			"Step2S2Token", "aws secretsmanager put-secret-value --region " + region + " --secret-string file:///dev/stdin --secret-id " + arn(route.S2Token),
+			"Give the functions a narrow token of S2 (agent-chat init --print-token-scope): run this, type it, and end with Ctrl-D",
 		},
-		{"Step2Token", "export AGENT_CHAT_URL=" + d.edge.url + " AGENT_CHAT_TOKEN=$(" + api + ")", "Be the operator in this shell"},
-		{"Step3Check", "agent-chat doctor", "See that all is well"},
+		{"Step3Token", "export AGENT_CHAT_URL=" + d.edge.url + " AGENT_CHAT_TOKEN=$(" + api + ")", "Be the operator in this shell"},
+		{"Step4Check", "agent-chat doctor", "See that all is well"},
 	} {
 		awscdk.NewCfnOutput(d.stack, &o.id, &awscdk.CfnOutputProps{Value: &o.value, Description: &o.description})
 	}

@@ -2,7 +2,9 @@ package functions_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -103,6 +105,7 @@ func TestUnreadableRecords(t *testing.T) {
 			if page.Deliveries[1].Unreadable {
 				t.Errorf("what follows = %+v", page.Deliveries[1])
 			}
+			w.streamsAlike(r.Body.Bytes())
 		})
 	}
 }
@@ -126,5 +129,80 @@ func TestForeignEnvelope(t *testing.T) {
 	}
 	if diff := cmp.Diff(want.String(), got.String()); diff != "" {
 		t.Errorf("envelope (-want +got):\n%s", diff)
+	}
+	w.streamsAlike(w.do(http.MethodGet, "/v1/agents/bob/inbox", "").Body.Bytes())
+}
+
+// streamsAlike checks that bob's inbox is followed as the page replays it: each
+// delivery one event of three lines, whatever bytes are in its record.
+func (w *world) streamsAlike(page []byte) {
+	w.t.Helper()
+	var p struct {
+		Deliveries []json.RawMessage `json:"deliveries"`
+	}
+	if err := json.Unmarshal(page, &p); err != nil {
+		w.t.Fatal(err)
+	}
+	var want, got []string
+	for i, d := range p.Deliveries {
+		want = append(want, "event: envelope", "data: "+string(d), fmt.Sprintf("id: %d", i+1), "")
+	}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	defer cancel()
+	for l := range follow(ctx, w.t, w.serve(), "http://pipes/v1/agents/bob/inbox?cursor=0") {
+		if !strings.HasPrefix(l.text, ":") && !strings.HasPrefix(l.text, "retry: ") {
+			if got = append(got, l.text); len(got) == len(want) {
+				break
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.t.Errorf("stream (-want +got):\n%s", diff)
+	}
+}
+
+// No page is larger than a host can answer with (6 MB of a Lambda function),
+// whatever is in the inbox; paging on yields everything once.
+func TestPagesAreBounded(t *testing.T) {
+	tests := []struct {
+		name   string
+		count  int
+		text   string         // as JSON, of messages; "": records
+		record *stream.Record // as somebody else would write it
+	}{
+		{"texts of 500 KiB", 40, strings.Repeat("<", 500<<10), nil},
+		{"texts of escapes", 12, strings.Repeat(`\u0001`, 131_000), nil},
+		{"unreadable bodies", 9, "", &stream.Record{Body: bytes.Repeat([]byte{0xff}, 1<<20-8)}},
+		{"unreadable headers, which escapes make longer", 12, "", &stream.Record{Headers: []stream.Header{{Name: "x", Value: strings.Repeat("\x01", 300<<10)}}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			w.register("alice", "bob")
+			for range tt.count {
+				if tt.record != nil {
+					w.append(*tt.record)
+				} else if r := w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"bob","text":"`+tt.text+`"}`); r.Code != http.StatusCreated {
+					t.Fatalf("send = %d %s", r.Code, r.Body)
+				}
+			}
+			next := uint64(0)
+			for next < uint64(tt.count) {
+				r := w.do(http.MethodGet, fmt.Sprintf("/v1/agents/bob/inbox?limit=100&cursor=%d", next), "")
+				if r.Code != http.StatusOK || r.Body.Len() > 6_000_000 {
+					t.Fatalf("page at %d = %d, %d bytes; want less than 6,000,000", next, r.Code, r.Body.Len())
+				}
+				page := decode[api.InboxPage](t, r)
+				for _, d := range page.Deliveries {
+					if d.SeqNum != next {
+						t.Fatalf("a delivery at %d; want %d", d.SeqNum, next)
+					}
+					next++
+				}
+				if page.NextCursor != next || page.Tail != uint64(tt.count) || len(page.Deliveries) == 0 {
+					t.Fatalf("page up to %d: next_cursor %d, tail %d", next, page.NextCursor, page.Tail)
+				}
+			}
+		})
 	}
 }

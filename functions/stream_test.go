@@ -69,7 +69,7 @@ type line struct {
 }
 
 // follow opens a stream of target and returns what will come.
-func follow(ctx context.Context, t *testing.T, c *http.Client, target string) <-chan line {
+func follow(ctx context.Context, t testing.TB, c *http.Client, target string) <-chan line {
 	t.Helper()
 	begun := time.Now()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)

@@ -234,20 +234,9 @@ func (a *app) welcome(f devFlags, l, s2l net.Listener, c credentials) {
 	}
 	a.say("agent-chat %s listens on %s", version, url)
 	a.say("The store is %s.", kept)
-	for _, t := range []struct {
-		name string
-		credential
-	}{{"API", c.api}, {"admin", c.admin}, {"S2", c.s2}} {
-		switch {
-		case t.value == "":
-		case t.made && t.file:
-			a.say("New %s token, kept in %s and shown this once: %s", t.name, t.from, t.value)
-		case t.made:
-			a.say("New %s token: %s", t.name, t.value)
-		default:
-			a.say("The %s token is in %s.", t.name, t.from)
-		}
-	}
+	a.sayToken("API", c.api)
+	a.sayToken("admin", c.admin)
+	a.sayToken("S2", c.s2)
 	if s2l != nil {
 		a.say("The S2 API is on %s.", urlOf("http", s2l))
 	}
@@ -259,6 +248,19 @@ func (a *app) welcome(f devFlags, l, s2l net.Listener, c credentials) {
 		a.say("  %s", line)
 	}
 	a.say("\nCtrl-C ends it.")
+}
+
+// sayToken says where a token is, and what it is if it is new.
+func (a *app) sayToken(name string, t credential) {
+	switch {
+	case t.value == "":
+	case t.made && t.file:
+		a.say("New %s token, kept in %s and shown this once: %s", name, t.from, t.value)
+	case t.made:
+		a.say("New %s token: %s", name, t.value)
+	default:
+		a.say("The %s token is in %s.", name, t.from)
+	}
 }
 
 // paste returns commands to begin with.

@@ -122,15 +122,18 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// tlsListener encrypts what l accepts.
-func tlsListener(l net.Listener, cert, key string) (net.Listener, error) {
+// encrypt returns l, with TLS if there is a certificate, and the scheme of its URL.
+func encrypt(l net.Listener, cert, key string) (_ net.Listener, scheme string, err error) {
+	if cert == "" {
+		return l, "http", nil
+	}
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
-		return nil, usage{fmt.Errorf("--tls-cert, --tls-key: %w", err)}
+		return nil, "", usage{fmt.Errorf("--tls-cert, --tls-key: %w", err)}
 	}
 	return tls.NewListener(l, &tls.Config{
 		Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12,
-	}), nil
+	}), "https", nil
 }
 
 // openEngine opens the embedded store of a data folder, or one in memory.

@@ -71,5 +71,5 @@ func (a *app) colours() bool {
 
 func isTerminal(s any) bool {
 	f, ok := s.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a file descriptor is small
+	return ok && term.IsTerminal(int(f.Fd())) // a file descriptor is small
 }

@@ -54,17 +54,14 @@ func (a *app) s2(ctx context.Context, f devFlags, cert, key string) (err error) 
 		return usagef("where is the store? --data DIR or --memory")
 	}
 	log := a.logger()
-	l, err := listenS2(ctx, f.s2Listen, cert != "")
+	inner, err := listenS2(ctx, f.s2Listen, cert != "")
 	if err != nil {
 		return err
 	}
-	defer func(l net.Listener) { _ = l.Close() }(l) // closed already, mostly
-	scheme := "http"
-	if cert != "" {
-		scheme = "https"
-		if l, err = tlsListener(l, cert, key); err != nil {
-			return err
-		}
+	defer func() { _ = inner.Close() }() // closed already, mostly
+	l, scheme, err := encrypt(inner, cert, key)
+	if err != nil {
+		return err
 	}
 	e, err := openEngine(f.data, f.memory, log)
 	if err != nil {
@@ -93,14 +90,7 @@ func (a *app) s2Welcome(f devFlags, url string, token credential) {
 		return
 	}
 	a.say("agent-chat %s serves the S2 API on %s", version, url)
-	switch {
-	case token.made && token.file:
-		a.say("New S2 token, kept in %s and shown this once: %s", token.from, token.value)
-	case token.made:
-		a.say("New S2 token: %s", token.value)
-	default:
-		a.say("The S2 token is in %s.", token.from)
-	}
+	a.sayToken("S2", token)
 	a.say("\nFor the S2 SDKs and the s2 command:\n")
 	a.say("  export S2_ACCOUNT_ENDPOINT=%s S2_BASIN_ENDPOINT=%s", url, url)
 	switch {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 
 	"github.com/spf13/cobra"
 
@@ -70,17 +69,14 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 		return err
 	}
 	log := a.logger()
-	l, err := listen(ctx, f.listen)
+	inner, err := listen(ctx, f.listen)
 	if err != nil {
 		return err
 	}
-	defer func(l net.Listener) { _ = l.Close() }(l) // closed already, mostly
-	scheme := "http"
-	if f.cert != "" {
-		scheme = "https"
-		if l, err = tlsListener(l, f.cert, f.key); err != nil {
-			return err
-		}
+	defer func() { _ = inner.Close() }() // closed already, mostly
+	l, scheme, err := encrypt(inner, f.cert, f.key)
+	if err != nil {
+		return err
 	}
 	st, err := openStore(ctx, conf, f.memory, log)
 	if err != nil {
@@ -147,5 +143,5 @@ func openS2(ctx context.Context, conf env.Config) (opened, error) {
 	if err := store.Ensure(ctx); err != nil {
 		return opened{}, fmt.Errorf("set the basins %s and %s-ops up on %s: %w", conf.Basin, conf.Basin, whereS2(conf), err)
 	}
-	return opened{store: store, name: "basin " + conf.Basin + " on " + whereS2(conf), close: func() error { return nil }}, nil
+	return opened{store: store, name: "basin " + conf.Basin + " on " + whereS2(conf), close: func() error { store.Close(); return nil }}, nil
 }

@@ -1,5 +1,5 @@
-// Testcount reads the output of go test -json from a file, shows what failed and
-// what was skipped and why, and closes with the line
+// Testcount reads the output of go test -json, shows each package as it ends, what
+// failed, and what was skipped and why, and closes with the line
 //
 //	N passed, N failed, N skipped
 //
@@ -22,26 +22,17 @@ type event struct {
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: testcount FILE")
-		os.Exit(2)
-	}
-	out := bufio.NewWriter(os.Stdout)
-	if err := errors.Join(run(out, os.Args[1]), out.Flush()); err != nil {
+	if err := run(os.Stdout, os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, "testcount:", err)
 		os.Exit(1)
 	}
 }
 
-func run(w io.Writer, file string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
+func run(w io.Writer, r io.Reader) error {
 	var passed, failed, skipped int
 	output := map[string]*strings.Builder{} // by package and test
-	lines := bufio.NewScanner(f)
+	failedIn := map[string]bool{}           // by package
+	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		var e event
@@ -69,9 +60,10 @@ func run(w io.Writer, file string) error {
 		switch {
 		case e.Action == "fail":
 			fmt.Fprintf(w, "FAIL %s\n%s", key, text)
-			if e.Test != "" {
+			if e.Test != "" || !failedIn[e.Package] { // a package can fail by itself: it did not build, or exited
 				failed++
 			}
+			failedIn[e.Package] = true
 		case e.Test == "" && e.Action == "pass":
 			fmt.Fprintf(w, "ok   %s (%.1f s)\n", e.Package, e.Elapsed)
 		case e.Test != "" && e.Action == "pass":

@@ -38,7 +38,7 @@ const (
 	Unavailable          Code = "unavailable"            // the store can't be reached; see Retry-After
 	Busy                 Code = "busy"                   // overtaken by other writers for too long; see Retry-After
 	SearchIncomplete     Code = "search_incomplete"      // more records than one call may search; narrow it
-	OutcomeUnknown       Code = "outcome_unknown"        // MAY HAVE BEEN WRITTEN: repeat with the same id only
+	OutcomeUnknown       Code = "outcome_unknown"        // MAY HAVE BEEN WRITTEN: repeat with the same id only; without an id, look first
 )
 
 // A Trait is what follows from a Code.

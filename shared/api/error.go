@@ -83,7 +83,7 @@ type Problem struct {
 	Senders   []ident.Agent `json:"senders,omitempty" doc:"With ambiguous_message_id: who used the id."`
 	Message   ident.Message `json:"message_id,omitempty" doc:"With outcome_unknown: the id to repeat the request with."`
 	Outcome   string        `json:"outcome,omitempty" doc:"unknown: a write may have happened."`
-	Retry     string        `json:"retry,omitempty" doc:"With outcome: what may be done."`
+	Retry     string        `json:"retry,omitempty" doc:"With outcome: what may be done. same id only: repeat the request with message_id. inspect: look whether it was done."`
 	RequestID ident.Request `json:"request_id" doc:"The id of the request, as in X-Request-Id and in the server's log."`
 }
 
@@ -95,8 +95,12 @@ func (e *Error) Problem(id ident.Request) Problem {
 		Field: e.Field, Parameter: e.Parameter, First: e.First, Tail: e.Tail, Senders: e.Senders, Message: e.Message,
 		RequestID: id,
 	}
-	if t.Unknown {
+	switch {
+	case !t.Unknown:
+	case e.Message != "":
 		p.Outcome, p.Retry = "unknown", "same id only"
+	default:
+		p.Outcome, p.Retry = "unknown", "inspect"
 	}
 	return p
 }

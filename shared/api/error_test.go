@@ -52,6 +52,10 @@ func TestProblem(t *testing.T) {
 			`{"type":"about:blank","title":"Outcome unknown","status":503,"detail":"it may be stored","code":"outcome_unknown","message_id":"msg_1","outcome":"unknown","retry":"same id only","request_id":"r1"}`,
 		},
 		{
+			"unknown outcome of what has no id", api.Errorf(api.OutcomeUnknown, "it may be done"),
+			`{"type":"about:blank","title":"Outcome unknown","status":503,"detail":"it may be done","code":"outcome_unknown","outcome":"unknown","retry":"inspect","request_id":"r1"}`,
+		},
+		{
 			"cause is not told", api.Errorf(api.Unavailable, "later").Because(errors.New("secret")),
 			`{"type":"about:blank","title":"Store unavailable","status":503,"detail":"later","code":"unavailable","request_id":"r1"}`,
 		},

@@ -108,8 +108,8 @@ type Service struct {
 	Stop func() error
 }
 
-// Registered returns the agents that are registered when a script begins.
-func Registered() []ident.Agent { return []ident.Agent{"alice", "bob", "carol", "dave"} }
+// registered returns the agents that are registered when a script begins.
+func registered() []ident.Agent { return []ident.Agent{"alice", "bob", "carol", "dave"} }
 
 //go:embed testdata
 var scripts embed.FS

@@ -80,7 +80,7 @@ func setup(e *testscript.Env, h Host) error {
 			e.T().FailNow()
 		}
 	})
-	for _, id := range Registered() {
+	for _, id := range registered() {
 		if a := s.as("operator", http.MethodPut, route.Of("agents.register"), api.RegisterRequest{Agent: id}, "{}"); a.err != nil || a.status != http.StatusCreated {
 			return fmt.Errorf("register %s: %w", id, a.failure())
 		}

@@ -10,8 +10,8 @@ import (
 	"agentchat/shared/ident"
 )
 
-// MinToken is the fewest characters of an API or admin token.
-const MinToken = 16
+// minToken is the fewest characters of an API or admin token.
+const minToken = 16
 
 const (
 	tokenChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+/=-"
@@ -38,8 +38,8 @@ func checkToken(t string) error {
 	switch {
 	case strings.TrimSpace(t) == "":
 		return errors.New("a blank token")
-	case len(t) < MinToken:
-		return fmt.Errorf("a token of %d characters; it needs %d or more", len(t), MinToken)
+	case len(t) < minToken:
+		return fmt.Errorf("a token of %d characters; it needs %d or more", len(t), minToken)
 	case strings.Trim(t, tokenChars) != "":
 		return errors.New("a token with a character other than A-Z a-z 0-9 . _ ~ + / = -")
 	case strings.HasPrefix(t, keyPrefix):

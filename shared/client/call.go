@@ -98,7 +98,7 @@ func (c *Client) repeat(ctx context.Context, attempt func() (reply, error), harm
 			return res, &backoff.RetryAfterError{Duration: e.RetryAfter + rand.N(e.RetryAfter/10+time.Millisecond)}
 		}
 		return res, err
-	}, backoff.WithBackOff(waits), backoff.WithMaxTries(uint(c.tries)), backoff.WithMaxElapsedTime(budget)) //nolint:gosec // tries is positive
+	}, backoff.WithBackOff(waits), backoff.WithMaxTries(uint(c.tries)), backoff.WithMaxElapsedTime(budget)) // tries is positive
 	if err == nil {
 		return res, nil
 	}

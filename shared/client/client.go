@@ -29,7 +29,7 @@ import (
 // as long as bytes keep coming.
 const (
 	dialTimeout   = 5 * time.Second
-	answerTimeout = 15 * time.Second // to the status line; the server's own budget for an operation is 10 s
+	answerTimeout = 15 * time.Second // to the status line; the server's own budget for a write is 10 s
 	silentTimeout = 45 * time.Second // without a byte of a body: three heartbeats
 
 	maxAnswer  = 32 << 20 // bytes of a JSON answer; a page is at most 4 MiB and one delivery

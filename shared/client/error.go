@@ -109,7 +109,7 @@ func errorOf(r request, res *http.Response) *Error {
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if n, err := strconv.ParseUint(v, 10, 31); err == nil {
-		return time.Duration(n) * time.Second //nolint:gosec // 31 bits
+		return time.Duration(n) * time.Second // 31 bits
 	}
 	at, err := http.ParseTime(v)
 	if err != nil {

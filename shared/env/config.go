@@ -9,6 +9,7 @@ import (
 
 	"agentchat/shared/auth"
 	"agentchat/shared/ident"
+	"agentchat/shared/stream"
 )
 
 // The variables; docs/OPERATIONS.md says what each means.
@@ -30,8 +31,6 @@ const (
 
 const (
 	defaultBasin    = "agent-chat"
-	minBasin        = 8                  // S2's
-	maxBasin        = 44                 // S2's 48, without "-ops"
 	minRetention    = 8 * 24 * time.Hour // a repeated id is recognised for 7 days, by its record
 	minStreamMaxAge = 10 * time.Second   // less and a follower does nothing but reconnect
 )
@@ -121,13 +120,7 @@ func endpoint(s string) (string, error) {
 	return u.String(), nil
 }
 
-func basin(s string) (string, error) {
-	const chars = "abcdefghijklmnopqrstuvwxyz0123456789-"
-	if len(s) < minBasin || len(s) > maxBasin || strings.Trim(s, chars) != "" || s[0] == '-' || s[len(s)-1] == '-' {
-		return "", fmt.Errorf("%q is not %d-%d lower-case letters, digits or '-', with a letter or digit at both ends", s, minBasin, maxBasin)
-	}
-	return s, nil
-}
+func basin(s string) (string, error) { return s, stream.CheckBasins(s) }
 
 func atLeast(least time.Duration) func(string) (time.Duration, error) {
 	return func(s string) (time.Duration, error) {

@@ -145,8 +145,10 @@ func (p *pool) run(ctx context.Context, id string, event []byte, take func(*answ
 	stop := context.AfterFunc(ctx, s.kill) // also cuts an answer that it is posting
 	a, err := s.invoke(ctx, id, event)
 	if err == nil {
-		err = take(a)
-		close(a.taken)
+		err = func() error {
+			defer close(a.taken)
+			return take(a)
+		}()
 	}
 	if err != nil && ctx.Err() != nil {
 		err = errors.Join(errTimeout, err)

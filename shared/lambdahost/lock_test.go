@@ -1,6 +1,7 @@
 package lambdahost_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -20,10 +21,11 @@ const (
 // A locked function answers whoever sends one of its locks, which the handler
 // does not see, and gives everybody else one 403. Several secrets are one list.
 func TestLock(t *testing.T) {
-	v := &vault{values: map[string]string{"arn:api": oldToken, "arn:old": oldLock + "\n", "arn:new": newLock}, now: time.Unix(0, 0)}
+	v := &vault{now: time.Unix(0, 0)}
 	e := environ()
 	e[env.OriginLock+"_SECRET"] = "arn:old,arn:new"
 	s := v.secrets(e)
+	s.Fetch = holding(map[string]string{"arn:api": oldToken, "arn:old": oldLock + "\n", "arn:new": newLock})
 	s.New = func(*env.Env) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get(route.LockHeader) != "" {
@@ -68,12 +70,19 @@ func TestLock(t *testing.T) {
 // A lock that can't be one opens nothing, and is not repeated.
 func TestLockRefused(t *testing.T) {
 	for _, lock := range []string{" ", "short", oldLock + ","} {
-		v := &vault{values: map[string]string{"arn:api": oldToken, "arn:lock": lock}, now: time.Unix(0, 0)}
+		v := &vault{now: time.Unix(0, 0)}
 		e := environ()
 		e[env.OriginLock+"_SECRET"] = "arn:lock"
-		_, err := v.secrets(e).Handler(t.Context())
+		s := v.secrets(e)
+		s.Fetch = holding(map[string]string{"arn:api": oldToken, "arn:lock": lock})
+		_, err := s.Handler(t.Context())
 		if err == nil || !strings.Contains(err.Error(), env.OriginLock) || lock != " " && strings.Contains(err.Error(), lock) {
 			t.Errorf("lock %q: %v; want an error that names the variable and not the value", lock, err)
 		}
 	}
+}
+
+// holding fetches from secrets, several at once.
+func holding(secrets map[string]string) func(context.Context, string) (string, error) {
+	return func(_ context.Context, arn string) (string, error) { return secrets[arn], nil }
 }

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -12,7 +13,8 @@ import (
 )
 
 // deliver returns e as a delivery; ok is false if it is none (a command), or none
-// that q asks for. The stored bytes of an envelope are passed on, not decoded.
+// that q asks for. The stored bytes of an envelope are passed on, not decoded, on
+// one line.
 //
 // What this version can't read is delivered as it is: a filter by kind or sender
 // goes by its headers, and one by conversation leaves it out.
@@ -38,7 +40,7 @@ func (q *Query) deliver(e stream.Entry) (d api.Delivery, ok bool) {
 	}
 	d = api.Delivery{SeqNum: e.Seq, Timestamp: api.Time{Time: e.Timestamp.Time()}}
 	if schema == api.EnvelopeSchema && isKnown(api.Kind(kind)) && isObject(e.Body) {
-		d.Envelope, d.TraceParent = e.Body, trace
+		d.Envelope, d.TraceParent = oneLine(e.Body), trace
 		return d, q.ConversationID == "" || conversation(e.Body) == q.ConversationID
 	}
 	d.Unreadable, d.BodyBase64 = true, e.Body
@@ -53,10 +55,23 @@ func isKnown(k api.Kind) bool {
 	return k == api.KindMessage || k == api.KindContactShare || k == api.KindReceipt
 }
 
-// isObject reports whether b can stand in an answer as it is: one JSON object,
-// in UTF-8, on whatever lines.
+// isObject reports whether b can stand in an answer: one JSON object, in UTF-8.
 func isObject(b []byte) bool {
 	return len(b) > 0 && b[0] == '{' && jsontext.Value(b).IsValid(jsontext.AllowDuplicateNames(true))
+}
+
+// oneLine returns valid JSON without line breaks, which it can only have between
+// tokens: an event has one line of data, and simple clients read no more.
+func oneLine(b []byte) []byte {
+	if bytes.IndexByte(b, '\n') < 0 && bytes.IndexByte(b, '\r') < 0 {
+		return b
+	}
+	return bytes.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' {
+			return ' '
+		}
+		return r
+	}, b)
 }
 
 func conversation(envelope []byte) ident.Conversation {
@@ -69,13 +84,13 @@ func conversation(envelope []byte) ident.Conversation {
 	return c.ID
 }
 
-// size is about what d takes in a JSON page.
+// size is about what d takes in a JSON page. What is unreadable may have headers
+// that escapes make several times as long.
 func size(d *api.Delivery) int {
-	n := 128 + len(d.Envelope) + (len(d.BodyBase64)+2)/3*4
-	for _, h := range d.Headers {
-		n += 24 + len(h.Name) + len(h.Value)
+	if d.Unreadable {
+		return len(d.AppendJSON(nil))
 	}
-	return n
+	return 128 + len(d.Envelope)
 }
 
 // closes reports whether e closes the inbox: what comes behind it belongs to

@@ -12,7 +12,7 @@ import (
 )
 
 // Follow yields pages from the cursor on for as long as ctx lives: the first as
-// soon as the cursor is known to be good (empty at the tail), then what is there,
+// soon as the cursor is known to be good (empty at the tail of an open inbox), then what is there,
 // then what comes, and an empty page whenever there was nothing to deliver for idle.
 // No delivery comes twice and none is left out. A page is not cut by Query.Limit
 // but by what the store yields, 1 MiB at most.
@@ -61,15 +61,17 @@ func (r *reader) follow(ctx context.Context, idle time.Duration, yield func(*api
 		if _, err := r.take(p); err != nil {
 			return err
 		}
+		over := r.ended || r.state.Phase == agent.Deleted && r.page.NextCursor >= p.Tail
 		// What was filtered out is passed over in silence, but not for longer than idle.
-		if len(r.page.Deliveries) > 0 || first || len(p.Entries) == 0 || time.Since(yielded) >= idle {
+		// Where there is nothing to come, the end is all that there is to say.
+		if len(r.page.Deliveries) > 0 || !over && (first || len(p.Entries) == 0 || time.Since(yielded) >= idle) {
 			if !yield(r.page) {
 				return errBroken
 			}
 			yielded, first = time.Now(), false
 			r.turn(r.page.NextCursor)
 		}
-		if r.ended || r.state.Phase == agent.Deleted && r.page.NextCursor >= p.Tail {
+		if over {
 			return r.hasEnded()
 		}
 	}

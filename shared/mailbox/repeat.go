@@ -78,7 +78,7 @@ func (s *claiming) begin(ctx context.Context, to *agent.State) (epoch string, st
 	}
 	if epoch, err = s.m.probe(ctx, s.l.inbox); err != nil {
 		if errors.Is(err, stream.ErrNotFound) {
-			return "", 0, nil, s.l.noRecipient()
+			return "", 0, nil, s.l.refused(err)
 		}
 		return "", 0, nil, s.l.unknown(err)
 	}

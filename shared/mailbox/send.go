@@ -133,7 +133,7 @@ func (m *Mailbox) begin(ctx context.Context, l *letter, to *agent.State) (epoch 
 	}
 	pos, err := m.store.Tail(ctx, l.inbox)
 	if errors.Is(err, stream.ErrNotFound) {
-		return "", 0, l.noRecipient()
+		return "", 0, l.refused(err)
 	}
 	if err != nil {
 		return "", 0, unavailable(fmt.Errorf("tail of %s: %w", l.inbox, err))
@@ -183,15 +183,22 @@ func (l *letter) noRecipient() error {
 	return e
 }
 
-// refused is the error for an append that failed for certain, and that a repeat can't mend.
+// refused is the error for an append that failed for certain, and that a repeat
+// can't mend. The inbox of who is registered is always there: if it is not,
+// somebody else took it away, and to register again would not bring it back.
 func (l *letter) refused(err error) error {
 	if errors.Is(err, stream.ErrNotFound) {
-		return l.noRecipient()
+		return damaged(l.inbox, err)
 	}
 	return fmt.Errorf("append %s to %s: %w", l.id, l.inbox, err)
 }
 
+// unknown is the error for a send that may have stored the letter, or may still
+// do so. Where no inbox is, nothing is and nothing will be.
 func (l *letter) unknown(cause error) error {
+	if lost, ok := errors.AsType[*api.Error](cause); ok && errors.Is(cause, stream.ErrNotFound) {
+		return lost
+	}
 	e := api.Errorf(api.OutcomeUnknown, "the message may have been stored, or may still be; repeat the request with id %s, and with no other", l.id).
 		Because(fmt.Errorf("send to %s: %w", l.inbox, cause))
 	e.Message = l.id

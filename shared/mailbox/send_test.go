@@ -315,6 +315,41 @@ func TestSendRefused(t *testing.T) {
 	}
 }
 
+// An inbox that somebody took away is told as that, the same to senders and
+// readers: not as an agent to be registered, which would not bring it back, nor
+// as an outcome to be asked for again and again.
+func TestSendToLostInbox(t *testing.T) {
+	w := newWorld(t)
+	m := w.process()
+	register(t, m, "alice", "bob")
+	send(t, m, draft("alice", "bob", "order-1", "hello"))
+	m.Wait()
+	if err := w.store.Delete(t.Context(), stream.Inbox("bob")); err != nil {
+		t.Fatal(err)
+	}
+	ids := []ident.Message{"", "order-2", "order-2", "order-1", "msg_0189f7ea1ae07a5f8a5f0123456789ab"}
+	for _, process := range []*mailbox.Mailbox{m, w.process()} {
+		for _, id := range ids {
+			_, err := process.Send(t.Context(), draft("alice", "bob", id, "hello"))
+			wantCode(t, "send with id "+string(id), err, api.StateLost)
+		}
+		_, err := process.Replay(t.Context(), mailbox.Query{Agent: "bob"})
+		wantCode(t, "replay", err, api.StateLost)
+	}
+
+	// What mends it is a new registration, with a new inbox.
+	if err := m.Delete(t.Context(), "bob"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := m.Send(t.Context(), draft("alice", "bob", "", "hello"))
+	wantCode(t, "send to a deleted agent", err, api.RecipientNotFound)
+	register(t, m, "bob")
+	send(t, m, draft("alice", "bob", "", "hello again"))
+	if got := texts(t, replay(t, m, mailbox.Query{Agent: "bob"})); len(got) != 1 {
+		t.Errorf("inbox = %q; want what was sent since", got)
+	}
+}
+
 // A send runs to its end though its caller has left.
 func TestSendOutlivesItsCaller(t *testing.T) {
 	w := newWorld(t)

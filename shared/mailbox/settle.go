@@ -44,7 +44,7 @@ func (m *Mailbox) random(n int) string {
 // and whether this call put it there.
 //
 // On an error, absent is a position that the letter is known not to stand
-// before; the error is noRecipient's, which is final, or the outcome is unknown.
+// before; the error is noRecipient's or refused's, which are final, or the outcome is unknown.
 func (m *Mailbox) settle(ctx context.Context, l *letter, epoch string, from uint64) (at *stream.Entry, placed bool, absent uint64, err error) {
 	at, from, err = m.scan(ctx, l, from)
 	if at != nil || err != nil {
@@ -121,6 +121,9 @@ func (m *Mailbox) scan(ctx context.Context, l *letter, from uint64) (found *stre
 	var pauses journal.Pauses
 	for {
 		page, err := m.store.Read(ctx, l.inbox, stream.Start{Seq: from}, stream.Limit{})
+		if errors.Is(err, stream.ErrNotFound) {
+			return nil, from, l.refused(err)
+		}
 		if err != nil && (!retryable(err) || pauses.Wait(ctx) != nil) {
 			return nil, from, fmt.Errorf("look for %s in %s from %d: %w", l.id, l.inbox, from, err)
 		}

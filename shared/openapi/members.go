@@ -80,7 +80,7 @@ func bounds() map[string]object {
 		"Limits.protocol_versions": {},
 
 		"Problem.outcome": always("unknown"),
-		"Problem.retry":   always("same id only"),
+		"Problem.retry":   {"enum": []string{"same id only", "inspect"}},
 		"Health.status":   always("ok"),
 	}
 }

@@ -35,7 +35,7 @@ func TestGolden(t *testing.T) {
 	}
 	got.WriteByte('\n')
 	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil { //nolint:gosec // a document
+		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil { // a document
 			t.Fatal(err)
 		}
 	}

@@ -80,7 +80,7 @@ func setter(t reflect.Type) func(reflect.Value, string) error {
 	case reflect.Int:
 		return func(v reflect.Value, s string) error {
 			n, err := decimal(s, 63)
-			v.SetInt(int64(n)) //nolint:gosec // 63 bits
+			v.SetInt(int64(n)) // 63 bits
 			return err
 		}
 	case reflect.Uint64:

@@ -77,7 +77,8 @@ func tooLarge() error {
 // checkMediaType refuses a body that does not say that it is JSON as it stands.
 // One that says nothing is taken as JSON.
 func checkMediaType(h http.Header) error {
-	if len(h["Content-Encoding"]) > 0 && !strings.EqualFold(h.Get("Content-Encoding"), "identity") {
+	// Given twice it is a list, and what only begins with identity is coded.
+	if coding := strings.Join(h["Content-Encoding"], ", "); coding != "" && !strings.EqualFold(coding, "identity") {
 		return api.Errorf(api.UnsupportedMediaType, "send the body without Content-Encoding")
 	}
 	types := h["Content-Type"]

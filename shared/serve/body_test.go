@@ -88,6 +88,7 @@ func TestMediaTypes(t *testing.T) {
 		{"Content-Type", "application/vnd.agent+json"},
 		{"Content-Type", "application/json;v=1"},
 		{"Content-Encoding", "identity"},
+		{"Content-Encoding", ""},
 	} {
 		var got []api.SendRequest
 		w := do(sink(newWorld(t, env.Config{}).Env, &got), http.MethodPost, sendPath, operator, `{"to":"bob","text":"hi"}`, header...)

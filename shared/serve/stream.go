@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"mime"
@@ -80,7 +81,7 @@ func (c *call) stream(ctx context.Context, follow func(context.Context) iter.Seq
 		c.ended = endedHead
 		return nil
 	}
-	c.say(": connected\n")
+	c.comment("connected")
 	quiet := time.NewTimer(beat)
 	defer quiet.Stop()
 	for c.take(src, b) {
@@ -91,10 +92,10 @@ func (c *call) stream(ctx context.Context, follow func(context.Context) iter.Seq
 		select {
 		case b = <-src.batches:
 		case <-quiet.C:
-			c.say(": keep-alive\n")
+			c.comment("keep-alive")
 			quiet.Reset(beat)
 		case <-end:
-			c.say(": end\n")
+			c.comment("end")
 			c.ended = endedAge
 		case <-c.env.Draining:
 			c.say(c.goodbye())
@@ -137,7 +138,7 @@ func (c *call) take(src *source, b batch) bool {
 		c.endWith(b.err)
 		return false
 	case b.over:
-		c.say(": end\n")
+		c.comment("end")
 		c.ended = endedSource
 		return false
 	case b.from:
@@ -181,14 +182,14 @@ func (c *call) endWith(err error) {
 	if err != nil {
 		panic("serve: a problem event can't be encoded: " + err.Error())
 	}
-	if c.write(b) {
-		c.flush()
-	}
+	c.say(b)
 }
 
-// say writes lines that are no event.
-func (c *call) say(lines string) {
-	if c.write([]byte(lines)) {
+// comment writes a line that is no event.
+func (c *call) comment(text string) { c.say(sse.AppendComment(nil, text)) }
+
+func (c *call) say(lines []byte) {
+	if c.write(lines) {
 		c.flush()
 	}
 }
@@ -232,13 +233,13 @@ func (c *call) sendAway() error {
 
 // goodbye returns the lines that tell a client to come back, each at a time of
 // its own. They end without a blank line, which would make an event of them.
-func (c *call) goodbye() string {
+func (c *call) goodbye() []byte {
 	var b [2]byte
 	if _, err := io.ReadFull(c.env.Rand, b[:]); err != nil {
 		panic("serve: no randomness: " + err.Error())
 	}
 	wait := reconnect + int(binary.BigEndian.Uint16(b[:]))%spread
-	return "retry: " + strconv.Itoa(wait) + "\n: draining\n"
+	return sse.AppendComment(fmt.Appendf(nil, "retry: %d\n", wait), "draining")
 }
 
 func acceptsEvents(accept string) bool {

@@ -2,50 +2,9 @@ package stream
 
 import (
 	"strings"
-	"time"
 
 	"agentchat/shared/ident"
 )
-
-// A Basin is one of the two groups of streams, each with a configuration of its own.
-type Basin int
-
-const (
-	// Main holds what somebody created: an append to a missing stream is
-	// refused, and nothing is deleted for being empty.
-	Main Basin = iota
-	// Ops holds working records: created on append, kept for OpsRetention,
-	// deleted OpsDeleteOnEmpty after they are empty.
-	Ops
-)
-
-// The life of a stream of the Ops basin.
-const (
-	OpsRetention     = 7 * 24 * time.Hour
-	OpsDeleteOnEmpty = 24 * time.Hour
-)
-
-// BasinConfig is what Store.Ensure configures, and Store.Check checks.
-type BasinConfig struct {
-	CreateOnAppend bool
-	Default        Config // of a stream that is created without one of its own
-}
-
-// Config returns the configuration that b must have.
-func (b Basin) Config() BasinConfig {
-	if b == Ops {
-		return BasinConfig{CreateOnAppend: true, Default: Config{Retention: OpsRetention, DeleteOnEmpty: OpsDeleteOnEmpty}}
-	}
-	return BasinConfig{}
-}
-
-// Suffix is what b's name on S2 adds to the configured basin name.
-func (b Basin) Suffix() string {
-	if b == Ops {
-		return "-ops"
-	}
-	return ""
-}
 
 // A Name is a stream's name and basin. Names are made in this file only, from
 // ident types, so that no name escapes its family. The zero Name is none.

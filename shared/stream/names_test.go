@@ -1,6 +1,7 @@
 package stream_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -117,5 +118,22 @@ func TestBasins(t *testing.T) {
 	want := stream.BasinConfig{CreateOnAppend: true, Default: stream.Config{Retention: 7 * 24 * time.Hour, DeleteOnEmpty: 24 * time.Hour}}
 	if got := stream.Ops.Config(); got != want || stream.Ops.Suffix() != "-ops" {
 		t.Errorf("ops: %+v, suffix %q; want %+v", got, stream.Ops.Suffix(), want)
+	}
+}
+
+// S2's rule for names, and room for the longer of the two.
+func TestCheckBasins(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"": false, "1234567": false, "12345678": true, strings.Repeat("x", 48): true, strings.Repeat("x", 49): false,
+		"-2345678": false, "1234567-": false, "1--45678": true, "Abcdefgh": false, "abc_efgh": false, "abcdéfgh": false,
+	} {
+		if err := stream.CheckBasinName(name); (err == nil) != ok || !ok && !errors.Is(err, stream.ErrInvalid) {
+			t.Errorf("CheckBasinName(%.20q): err = %v; ok should be %t", name, err, ok)
+		}
+	}
+	for base, ok := range map[string]bool{"1234": false, "12345678": true, strings.Repeat("x", 44): true, strings.Repeat("x", 45): false} {
+		if err := stream.CheckBasins(base); (err == nil) != ok {
+			t.Errorf("CheckBasins(%.20q): err = %v; ok should be %t", base, err, ok)
+		}
 	}
 }

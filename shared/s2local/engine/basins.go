@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"agentchat/shared/stream"
 )
 
 // CreateBasin makes a basin. If there is one: Noop if it was made by a create
@@ -94,7 +96,7 @@ func (e *Engine) DeleteBasin(ctx context.Context, name string) error {
 // BasinConfig returns the configuration of a basin.
 func (e *Engine) BasinConfig(ctx context.Context, name string) (BasinConfig, error) {
 	if err := ctx.Err(); err != nil {
-		return BasinConfig{}, ctx.Err()
+		return BasinConfig{}, err
 	}
 	if err := e.err(); err != nil {
 		return BasinConfig{}, err
@@ -110,7 +112,7 @@ func (e *Engine) BasinConfig(ctx context.Context, name string) (BasinConfig, err
 // and come bytewise after the given one, and whether there are more.
 func (e *Engine) ListBasins(ctx context.Context, prefix, after string, limit int) ([]Info, bool, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, false, ctx.Err()
+		return nil, false, err
 	}
 	if err := e.err(); err != nil {
 		return nil, false, err
@@ -136,7 +138,7 @@ func (e *Engine) ListBasins(ctx context.Context, prefix, after string, limit int
 // changeBasin runs do in the committer in a group of its own, so that what is
 // staged of basins is always what is durable.
 func (e *Engine) changeBasin(ctx context.Context, name string, c BasinConfig, do func(*group, *basinMeta) error) error {
-	if err := CheckBasinName(name); err != nil {
+	if err := stream.CheckBasinName(name); err != nil {
 		return err
 	}
 	if err := c.validate(); err != nil {

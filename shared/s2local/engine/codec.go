@@ -150,7 +150,7 @@ func (p *page) add(b stored, first, from, end uint64) (more bool, err error) {
 		if seq < from {
 			continue
 		}
-		if seq >= end || !p.fits(size, b.time(i)) {
+		if seq >= end || !p.fits(size) {
 			return false, nil
 		}
 		p.entries = append(p.entries, stream.Entry{
@@ -194,13 +194,10 @@ func (p *page) cut(n int) []stream.Header {
 	return h
 }
 
-// fits reports whether a record of a size and time is still within the limit,
-// and counts it if so.
-func (p *page) fits(size int, time uint64) bool {
-	if p.count >= p.limit.Records || p.limit.Until != 0 && time >= p.limit.Until {
-		return false
-	}
-	if p.size+size > p.limit.Bytes && (p.count > 0 || !p.limit.AtLeastOne) {
+// fits reports whether a record of a size is still within the limit, and counts
+// it if so.
+func (p *page) fits(size int) bool {
+	if p.count >= p.limit.Records || p.size+size > p.limit.Bytes && p.count > 0 {
 		return false
 	}
 	p.count++
@@ -215,7 +212,7 @@ func (p *page) take(entries []stream.Entry, from, end uint64) (more bool) {
 		skip = int(min(from-first, uint64(len(entries))))
 	}
 	n := skip
-	for n < len(entries) && entries[n].Seq < end && p.fits(entries[n].Metered(), uint64(entries[n].Timestamp)) {
+	for n < len(entries) && entries[n].Seq < end && p.fits(entries[n].Metered()) {
 		n++
 	}
 	if p.entries == nil {

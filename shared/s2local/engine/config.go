@@ -31,8 +31,8 @@ const (
 	Arrival       = "arrival"
 )
 
-// DefaultRetention is how long records are kept if nobody said.
-const DefaultRetention = 7 * 24 * time.Hour
+// defaultRetention is how long S2 keeps records if nobody said.
+const defaultRetention = 7 * 24 * time.Hour
 
 // or returns c with its unset members taken from d.
 func (c StreamConfig) or(d StreamConfig) StreamConfig {
@@ -56,7 +56,7 @@ func first[T any](a, b *T) *T {
 func (c StreamConfig) resolve(b BasinConfig) StreamConfig {
 	return c.or(b.Default).or(StreamConfig{
 		StorageClass:     new("express"),
-		RetentionAge:     new(DefaultRetention),
+		RetentionAge:     new(defaultRetention),
 		TimestampMode:    new(ClientPrefer),
 		Uncapped:         new(false),
 		DeleteOnEmptyAge: new(time.Duration(0)),
@@ -97,23 +97,6 @@ func (c StreamConfig) equal(d StreamConfig) bool {
 func (c BasinConfig) equal(d BasinConfig) bool {
 	return c.Default.equal(d.Default) && same(c.StreamCipher, d.StreamCipher) &&
 		c.CreateOnAppend == d.CreateOnAppend && c.CreateOnRead == d.CreateOnRead
-}
-
-// CheckBasinName returns an error in the tree of ErrInvalid unless name is 8 to
-// 48 of a-z, 0-9 and hyphens, with none at either end.
-func CheckBasinName(name string) error {
-	if len(name) < 8 || len(name) > 48 {
-		return invalid("a basin name of %d bytes, not 8 to 48", len(name))
-	}
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
-		case c == '-' && i > 0 && i < len(name)-1:
-		default:
-			return invalid("basin name %q", name)
-		}
-	}
-	return nil
 }
 
 // CheckStreamName returns an error in the tree of ErrInvalid unless name is 1 to

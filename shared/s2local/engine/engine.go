@@ -39,7 +39,7 @@ type Options struct {
 // disk; end the process and open the folder again.
 type Engine struct {
 	db    *pebble.DB
-	lock  *pebble.Lock // nil in memory
+	lock  *pebble.Lock
 	sync  *pebble.WriteOptions
 	now   func() time.Time
 	log   *slog.Logger
@@ -122,9 +122,6 @@ func (e *Engine) Close() error {
 // Failed returns a channel that is closed when the engine answers no more: the
 // disk refused a commit, or Close.
 func (e *Engine) Failed() <-chan struct{} { return e.ended }
-
-// Err returns what every call gives when the engine answers no more, nil until then.
-func (e *Engine) Err() error { return e.err() }
 
 // fail makes every call from now on give err, which is in the tree of ErrStorage.
 func (e *Engine) fail(err error) {

@@ -1,8 +1,6 @@
 package engine
 
-import (
-	"encoding/binary"
-)
+import "encoding/binary"
 
 // Everything is under a key of one of these families. Basins have a number, so
 // that a basin goes with three ranges; each life of a stream has a number, so

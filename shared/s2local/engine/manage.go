@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// An Info describes a basin or a stream.
+// An Info describes a basin or a stream. There is none of what is being deleted: a
+// deletion is whole when it is answered.
 type Info struct {
 	Name      string
 	CreatedAt time.Time
-	DeletedAt *time.Time // always nil: a deletion is whole when it is answered
 	Cipher    *string
 }
 
@@ -45,7 +45,7 @@ func (c *change) settle(err error) {
 // it may still be made, and do may still run.
 func (e *Engine) change(ctx context.Context, do func(g *group) error) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("change: %w", ctx.Err())
+		return fmt.Errorf("change: %w", err)
 	}
 	if err := e.err(); err != nil {
 		return err

@@ -14,11 +14,9 @@ type ReadOptions struct {
 	// Start is a position, or a time: then the first record that is not before it,
 	// or the tail if there is none. A position of a record that is no longer
 	// retained stands for the first that is.
-	Start      stream.Start
-	Records    int    // at most; 0: 1000
-	Bytes      int    // at most, metered; 0: 1 MiB
-	Until      uint64 // the batch ends before a record of this time or later; 0: never
-	AtLeastOne bool   // return a first record that is larger than Bytes
+	Start   stream.Start
+	Records int // at most; 0: 1000
+	Bytes   int // at most, metered, but for a first record that is larger; 0: 1 MiB
 }
 
 // A Batch is a run of consecutive entries. It ends at Tail, or where a limit was

@@ -33,14 +33,14 @@ func naive(all []stream.Entry, first uint64, o engine.ReadOptions) (start uint64
 	size := 0
 	for _, e := range all[start:] {
 		size += e.Metered()
-		if len(entries) == o.Records && o.Records > 0 || len(entries) == 1000 || o.Until > 0 && uint64(e.Timestamp) >= o.Until {
+		if len(entries) == o.Records && o.Records > 0 || len(entries) == 1000 {
 			break
 		}
 		limit := o.Bytes
 		if limit == 0 {
 			limit = stream.MaxPageBytes
 		}
-		if size > limit && (len(entries) > 0 || !o.AtLeastOne) {
+		if size > limit && len(entries) > 0 {
 			break
 		}
 		entries = append(entries, e)
@@ -93,16 +93,12 @@ func TestReadWindows(t *testing.T) {
 		var reads []engine.ReadOptions
 		for range 12 {
 			o := engine.ReadOptions{
-				Start:      stream.Start{Seq: rapid.Uint64Range(0, uint64(len(all)+2)).Draw(rt, "seq")},
-				Records:    rapid.SampledFrom([]int{0, 1, 2, 7, 1000}).Draw(rt, "limit"),
-				Bytes:      rapid.SampledFrom([]int{0, 1, 8, 60, 3100, 7000}).Draw(rt, "bytes"),
-				AtLeastOne: rapid.Bool().Draw(rt, "at least one"),
+				Start:   stream.Start{Seq: rapid.Uint64Range(0, uint64(len(all)+2)).Draw(rt, "seq")},
+				Records: rapid.SampledFrom([]int{0, 1, 2, 7, 1000}).Draw(rt, "limit"),
+				Bytes:   rapid.SampledFrom([]int{0, 1, 8, 60, 3100, 7000}).Draw(rt, "bytes"),
 			}
 			if rapid.IntRange(0, 3).Draw(rt, "by time") == 0 {
 				o.Start = stream.Start{Time: stream.Timestamp(rapid.Uint64Range(1, 100).Draw(rt, "time") + 999_990)}
-			}
-			if rapid.IntRange(0, 3).Draw(rt, "until?") == 0 {
-				o.Until = rapid.Uint64Range(1, 100).Draw(rt, "until") + 999_990
 			}
 			reads = append(reads, o)
 		}

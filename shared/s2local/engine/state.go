@@ -167,7 +167,7 @@ func (e *Engine) basin(name string) (*basinMeta, error) {
 	if b := e.reg.basins[name]; b != nil {
 		return b, nil
 	}
-	if err := CheckBasinName(name); err != nil {
+	if err := stream.CheckBasinName(name); err != nil {
 		return nil, err
 	}
 	return nil, fmt.Errorf("%w: %s", ErrBasinNotFound, name)

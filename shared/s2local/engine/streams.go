@@ -99,7 +99,7 @@ func (e *Engine) DeleteStream(ctx context.Context, basin, name string) error {
 // StreamConfig returns the configuration: no member is nil.
 func (e *Engine) StreamConfig(ctx context.Context, basin, name string) (StreamConfig, error) {
 	if err := ctx.Err(); err != nil {
-		return StreamConfig{}, ctx.Err()
+		return StreamConfig{}, err
 	}
 	if err := e.enter(); err != nil {
 		return StreamConfig{}, err
@@ -130,7 +130,7 @@ func (e *Engine) StreamConfig(ctx context.Context, basin, name string) (StreamCo
 // and come bytewise after the given one, and whether there are more.
 func (e *Engine) ListStreams(ctx context.Context, basin, prefix, after string, limit int) ([]Info, bool, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, false, ctx.Err()
+		return nil, false, err
 	}
 	if err := e.enter(); err != nil {
 		return nil, false, err

@@ -26,15 +26,6 @@ const (
 // has both received, and sends again what it believes to be unanswered.
 const ackPause = 100 * time.Millisecond
 
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
-
 // A submitted is one frame of an append session on its way to its answer.
 type submitted struct {
 	pending *engine.Pending
@@ -195,3 +186,12 @@ func (s *Server) isDraining() bool {
 }
 
 func errDraining() *fault { return faultf(serverDraining, "the server is shutting down") }
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -14,16 +14,12 @@ type basinInfo struct {
 	Name      string     `json:"name"`
 	Location  *string    `json:"location"`
 	CreatedAt time.Time  `json:"created_at"`
-	DeletedAt *time.Time `json:"deleted_at"`
+	DeletedAt *time.Time `json:"deleted_at"` // always null, as the store deletes at once
 	State     string     `json:"state"`
 }
 
 func basinInfoOf(i engine.Info) basinInfo {
-	info := basinInfo{Name: i.Name, CreatedAt: i.CreatedAt, DeletedAt: i.DeletedAt, State: "active"}
-	if i.DeletedAt != nil {
-		info.State = "deleting"
-	}
-	return info
+	return basinInfo{Name: i.Name, CreatedAt: i.CreatedAt, State: "active"}
 }
 
 func (s *Server) listBasins(w http.ResponseWriter, r *http.Request) error {

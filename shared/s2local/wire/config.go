@@ -122,7 +122,7 @@ func seconds(n uint64) (time.Duration, error) {
 	if n > uint64(math.MaxInt64/time.Second) {
 		return 0, faultf(invalid, "%d seconds are too long", n)
 	}
-	return time.Duration(n) * time.Second, nil //nolint:gosec // it was just compared
+	return time.Duration(n) * time.Second, nil // it was just compared
 }
 
 func checkClass(class *string) error {
@@ -170,7 +170,7 @@ func streamConfigOf(c engine.StreamConfig) *streamConfig {
 	return to
 }
 
-func inSeconds(d time.Duration) uint64 { return uint64(d / time.Second) } //nolint:gosec // never negative
+func inSeconds(d time.Duration) uint64 { return uint64(d / time.Second) } // never negative
 
 func (c *basinConfig) engine() (engine.BasinConfig, error) {
 	if c == nil {

@@ -122,7 +122,7 @@ func TestSDKSessionsReconnect(t *testing.T) {
 			return
 		}
 		for i := 1; i < records; i++ {
-			at := uint64(i) //nolint:gosec // an index
+			at := uint64(i) // an index
 			// The position makes a repeat of what was written a refusal, not a second record.
 			f, err := session.Submit(&s2.AppendInput{MatchSeqNum: &at, Records: []s2.AppendRecord{{Body: fmt.Appendf(nil, "%04d", i)}}})
 			if err != nil {
@@ -152,7 +152,7 @@ func TestSDKSessionsReconnect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if tail.Seq > uint64(i*records/(restarts+1)) { //nolint:gosec // small
+			if tail.Seq > uint64(i*records/(restarts+1)) { // small
 				break
 			}
 			changed, err := e.Changed(basin, "s", tail.Seq)

@@ -94,7 +94,7 @@ func (id *eventID) add(entries []stream.Entry) {
 	for _, e := range entries {
 		id.seq = e.Seq
 		id.count++
-		id.bytes += uint64(e.Metered()) //nolint:gosec // a length
+		id.bytes += uint64(e.Metered()) // a length
 	}
 }
 

@@ -151,7 +151,7 @@ func faultOf(err error) *fault {
 // inPath returns err, as of a call whose path names a basin: a name that can't be
 // one is the path's fault.
 func inPath(r *http.Request, err error) error {
-	if bad := engine.CheckBasinName(r.PathValue("basin")); bad != nil {
+	if bad := stream.CheckBasinName(r.PathValue("basin")); bad != nil {
 		return faultf(badPath, "%v", bad)
 	}
 	return err

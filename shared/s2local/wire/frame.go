@@ -98,7 +98,7 @@ func endFrame(frame []byte, at int) bool {
 func appendTerminal(dst []byte, f *fault) []byte {
 	dst, at := beginFrame(dst)
 	dst[at+3] = flagTerminal
-	dst = binary.BigEndian.AppendUint16(dst, uint16(f.status)) //nolint:gosec // an HTTP status
+	dst = binary.BigEndian.AppendUint16(dst, uint16(f.status)) // an HTTP status
 	dst = append(dst, f.body()...)
 	endFrame(dst, at)
 	return dst

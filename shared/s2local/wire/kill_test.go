@@ -117,11 +117,11 @@ func TestKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seq, body := range follow(t.Context(), t, last, 0, int(tail.Tail.SeqNum)) { //nolint:gosec // some thousands
+	for seq, body := range follow(t.Context(), t, last, 0, int(tail.Tail.SeqNum)) { // some thousands
 		if at, twice := seen[body]; twice {
 			t.Errorf("%q is at %d and %d", body, at, seq)
 		}
-		seen[body] = uint64(seq) //nolint:gosec // an index
+		seen[body] = uint64(seq) // an index
 	}
 	for seq, body := range acked {
 		if at, ok := seen[body]; !ok || at != seq {

@@ -33,7 +33,7 @@ func parseRead(raw string) (readQuery, error) {
 	if secs := p.number("wait"); secs != nil {
 		d := maxWait
 		if *secs < uint64(maxWait/time.Second) {
-			d = time.Duration(*secs) * time.Second //nolint:gosec // below maxWait
+			d = time.Duration(*secs) * time.Second // below maxWait
 		}
 		q.wait = &d
 	}
@@ -91,7 +91,7 @@ func parseList(raw string) (listQuery, error) {
 	}
 	q := listQuery{prefix: p.values.Get("prefix"), after: p.values.Get("start_after"), limit: maxList}
 	if n := p.number("limit"); n != nil && *n > 0 && *n < maxList {
-		q.limit = int(*n) //nolint:gosec // below maxList
+		q.limit = int(*n) // below maxList
 	}
 	return q, p.err
 }

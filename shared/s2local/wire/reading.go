@@ -126,7 +126,7 @@ func (r *reading) parts(ctx context.Context, draining <-chan struct{}) iter.Seq2
 
 // next reads one part from the stream. bound says that the read ends with it.
 func (r *reading) next() (p part, bound bool, err error) {
-	b, err := r.of.Read(engine.ReadOptions{Start: r.from, Records: int(min(r.count, stream.MaxPageRecords))}) //nolint:gosec // up to 1000
+	b, err := r.of.Read(engine.ReadOptions{Start: r.from, Records: int(min(r.count, stream.MaxPageRecords))}) // up to 1000
 	if err != nil {
 		return part{}, false, err
 	}
@@ -150,7 +150,7 @@ func (r *reading) next() (p part, bound bool, err error) {
 // allowed returns how many of entries the bounds allow, and takes them off.
 func (r *reading) allowed(entries []stream.Entry) int {
 	for i, e := range entries {
-		size := uint64(e.Metered()) //nolint:gosec // a length
+		size := uint64(e.Metered()) // a length
 		if r.count == 0 || size > r.bytes || r.query.until != nil && uint64(e.Timestamp) >= *r.query.until {
 			return i
 		}

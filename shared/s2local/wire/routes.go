@@ -97,7 +97,7 @@ func (s *Server) told(ctx context.Context, err error) *fault {
 }
 
 func writeFault(w http.ResponseWriter, f *fault) {
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", mimeJSON)
 	w.WriteHeader(f.status)
 	_, _ = w.Write(f.body()) // the client is gone
 }
@@ -107,7 +107,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	if err != nil {
 		return err
 	}
-	writeBytes(w, status, "application/json", b)
+	writeBytes(w, status, mimeJSON, b)
 	return nil
 }
 

@@ -5,17 +5,18 @@ import (
 	"time"
 
 	"agentchat/shared/s2local/engine"
+	"agentchat/shared/stream"
 )
 
 type streamInfo struct {
 	Name      string     `json:"name"`
 	CreatedAt time.Time  `json:"created_at"`
-	DeletedAt *time.Time `json:"deleted_at"`
+	DeletedAt *time.Time `json:"deleted_at"` // always null, as the store deletes at once
 	Cipher    *string    `json:"cipher"`
 }
 
 func streamInfoOf(i engine.Info) streamInfo {
-	return streamInfo{Name: i.Name, CreatedAt: i.CreatedAt, DeletedAt: i.DeletedAt, Cipher: i.Cipher}
+	return streamInfo{Name: i.Name, CreatedAt: i.CreatedAt, Cipher: i.Cipher}
 }
 
 // basinOf returns the basin of a call about streams.
@@ -24,7 +25,7 @@ func basinOf(r *http.Request) (string, error) {
 	if basin == "" {
 		return "", faultf(badHeader, "the header s2-basin is missing")
 	}
-	if err := engine.CheckBasinName(basin); err != nil {
+	if err := stream.CheckBasinName(basin); err != nil {
 		return "", faultf(badHeader, "the header s2-basin: %v", err)
 	}
 	return basin, nil

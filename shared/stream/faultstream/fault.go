@@ -103,7 +103,7 @@ func (k Kind) String() string {
 // take up to 20 ms, and a sequence is cut after up to 8 steps.
 func Seeded(seed uint64, share float64) Chooser {
 	var mu sync.Mutex
-	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it has to repeat
+	r := rand.New(rand.NewPCG(seed, 0)) // it has to repeat
 	return func(c Call) Fault {
 		mu.Lock()
 		defer mu.Unlock()

@@ -152,7 +152,7 @@ func wait(ctx context.Context, st *engine.Stream, name stream.Name, from uint64,
 // page reads a page of st as the contract has it: what was trimmed is an error,
 // and a start by time never is one.
 func page(st *engine.Stream, name stream.Name, start stream.Start, limit stream.Limit) (stream.Page, error) {
-	b, err := st.Read(engine.ReadOptions{Start: start, Records: limit.Records, Bytes: limit.Bytes, AtLeastOne: true})
+	b, err := st.Read(engine.ReadOptions{Start: start, Records: limit.Records, Bytes: limit.Bytes})
 	if err != nil {
 		return stream.Page{}, read(err, name)
 	}

@@ -55,7 +55,7 @@ func (s *Store) Read(ctx context.Context, name stream.Name, start stream.Start, 
 // whose tail is not known is that of a stream without retained records, or of a
 // first record larger than bytes.
 func (s *Store) read(ctx context.Context, name stream.Name, start stream.Start, records, bytes int) (page stream.Page, known bool, err error) {
-	options := &s2.ReadOptions{Count: s2.Uint64(uint64(records)), Bytes: s2.Uint64(uint64(bytes))} //nolint:gosec // not negative
+	options := &s2.ReadOptions{Count: s2.Uint64(uint64(records)), Bytes: s2.Uint64(uint64(bytes))} // not negative
 	if start.Time != 0 {
 		options.Timestamp = s2.Uint64(uint64(start.Time))
 	} else {

@@ -40,8 +40,6 @@ const (
 
 	sweepWidth = 64             // tails asked for at a time
 	idleConns  = 2 * sweepWidth // kept open, so that a sweep leaves the connections of the appends alone
-
-	minBasin, maxBasin = 8, 48 // S2's limits to a name
 )
 
 // A Store is a stream.Store on S2. It may be used concurrently. One a process
@@ -62,8 +60,8 @@ func New(o Options) (*Store, error) {
 	if strings.TrimSpace(o.Token) == "" {
 		return nil, errors.New("s2stream: a token is needed")
 	}
-	if err := checkBasin(o.Basin); err != nil {
-		return nil, err
+	if err := stream.CheckBasins(o.Basin); err != nil {
+		return nil, fmt.Errorf("s2stream: %w", err)
 	}
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
@@ -100,16 +98,6 @@ func New(o Options) (*Store, error) {
 		options.MakeBasinBaseURL = func(string) string { return endpoint }
 	}
 	return &Store{o: o, client: s2.New(o.Token, options), http: client, sweeps: map[stream.Prefix]*sweep{}}, nil
-}
-
-func checkBasin(name string) error {
-	longest := maxBasin - len(stream.Ops.Suffix())
-	if len(name) < minBasin || len(name) > longest || strings.Trim(name, "-") != name || strings.ContainsFunc(name, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
-	}) {
-		return fmt.Errorf("s2stream: basin %q: a name is %d to %d of a-z, 0-9 and, within, '-'", name, minBasin, longest)
-	}
-	return nil
 }
 
 // parseEndpoint checks what the SDK would panic on, and takes away the trailing

@@ -117,7 +117,7 @@ func handOverFromReplayToLiveIsDense(p *probe) {
 	defer cancel()
 	var group sync.WaitGroup
 	for n := range followers {
-		random := rand.New(rand.NewPCG(1, uint64(n))) //nolint:gosec // a schedule, no secret
+		random := rand.New(rand.NewPCG(1, uint64(n))) // a schedule, no secret
 		stops := []uint64{random.Uint64N(total), random.Uint64N(total), total}
 		delay := time.Duration(random.IntN(300)) * time.Millisecond
 		group.Go(func() {

@@ -7,13 +7,10 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"math/big"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -21,54 +18,19 @@ import (
 	"agentchat/shared/s2local/wire"
 )
 
-func TestListen(t *testing.T) {
-	cert, key := certificate(t)
-	for _, tc := range []struct {
-		name, addr, cert, key string
-		want                  error // nil: any if fails, else none
-		fails                 bool
-	}{
-		{"IPv4 loopback", "127.0.0.1:0", "", "", nil, false},
-		{"localhost", "localhost:0", "", "", nil, false},
-		{"every address", ":0", "", "", wire.ErrExposed, true},
-		{"every IPv4 address", "0.0.0.0:0", "", "", wire.ErrExposed, true},
-		{"every address with TLS", ":0", cert, key, nil, false},
-		{"no such certificate", "127.0.0.1:0", "no-such-file", key, os.ErrNotExist, true},
-		{"a certificate without its key", "127.0.0.1:0", cert, "", nil, true},
-		{"no address", "nonsense", "", "", nil, true},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			l, err := wire.Listen(t.Context(), tc.addr, tc.cert, tc.key)
-			if (err != nil) != tc.fails || tc.want != nil && !errors.Is(err, tc.want) {
-				t.Errorf("Listen(%q): err = %v; want %v, fails %t", tc.addr, err, tc.want, tc.fails)
-			}
-			if err == nil {
-				if err := l.Close(); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-}
-
 // By TLS the server speaks HTTP/2 and HTTP/1.1.
 func TestServeTLS(t *testing.T) {
-	cert, key := certificate(t)
-	l, err := wire.Listen(t.Context(), "127.0.0.1:0", cert, key)
+	cert, roots := certificate(t)
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	l := tls.NewListener(inner, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
 		ended <- wire.New(openEngine(t, engine.Options{Memory: true}), wire.Options{Token: token, Log: quiet()}).Serve(ctx, l)
 	}()
-	pemBytes, err := os.ReadFile(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pemBytes)
 	for _, http2 := range []bool{true, false} {
 		p := new(http.Protocols)
 		p.SetHTTP2(http2)
@@ -109,8 +71,8 @@ func TestServeWithBrokenListener(t *testing.T) {
 	}
 }
 
-// certificate makes a certificate of 127.0.0.1 and its key, as files.
-func certificate(t *testing.T) (certFile, keyFile string) {
+// certificate makes a certificate of 127.0.0.1, and what trusts it.
+func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -120,20 +82,15 @@ func certificate(t *testing.T) (certFile, keyFile string) {
 		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
+	leaf, err := x509.ParseCertificate(der)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write := func(name, kind string, b []byte) string {
-		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	return write("cert.pem", "CERTIFICATE", cert), write("key.pem", "PRIVATE KEY", private)
+	roots := x509.NewCertPool()
+	roots.AddCert(leaf)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, roots
 }

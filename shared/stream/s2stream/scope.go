@@ -15,7 +15,7 @@ type TokenRequest = s2.IssueAccessTokenArgs
 // token; Ensure and Delete need more. S2 has no set of two names, so the scope is
 // a prefix, which covers basins of longer names too.
 func Scope(basin string) (TokenRequest, error) {
-	if err := checkBasin(basin); err != nil {
+	if err := stream.CheckBasins(basin); err != nil {
 		return TokenRequest{}, err
 	}
 	return TokenRequest{

@@ -160,6 +160,38 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// docs/ARCHITECTURE.md says of each direct dependency why it is one, and of no other.
+func TestDependencies(t *testing.T) {
+	read := func(name string) string {
+		t.Helper()
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	direct := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(read("go.mod"), -1) { // an indirect one has a comment
+		direct[m[1]] = true
+	}
+	_, table, found := strings.Cut(read("docs/ARCHITECTURE.md"), "\n## Direct dependencies\n")
+	if !found || len(direct) < 5 {
+		t.Fatalf("%d direct dependencies, and a section on them: %t", len(direct), found)
+	}
+	listed := map[string]bool{}
+	for _, m := range regexp.MustCompile("`([a-z0-9.-]+\\.[a-z]+/[^`]+)`").FindAllStringSubmatch(table, -1) {
+		listed[m[1]] = true
+		if !direct[m[1]] {
+			t.Errorf("docs/ARCHITECTURE.md lists %s, which go.mod does not require", m[1])
+		}
+	}
+	for m := range direct {
+		if !listed[m] {
+			t.Errorf("docs/ARCHITECTURE.md does not say why %s is required", m)
+		}
+	}
+}
+
 // Every decision has a number, a date, a status and the five parts.
 func TestDecisions(t *testing.T) {
 	files, err := filepath.Glob("docs/adr/*.md")

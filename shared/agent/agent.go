@@ -11,10 +11,15 @@ package agent
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"agentchat/shared/api"
 	"agentchat/shared/ident"
 )
+
+// MaxAge is how old a state may be that is believed: within it a revoked key is
+// dead everywhere.
+const MaxAge = 5 * time.Second
 
 // A Phase is how far a registration is.
 type Phase int

@@ -185,7 +185,8 @@ func stringAt(doc []byte, pointer string) (string, error) {
 // same reports whether got is want: JSON, else a string; with placeholders.
 func same(got jsontext.Value, want string) bool {
 	w := jsontext.Value(want)
-	if w.Format() != nil {
+	id := len(want) == 16 && got.Kind() == '"' && w.Kind() == '0' // a key's, all of whose hex digits happen to be decimal
+	if w.Format() != nil || id {
 		w, _ = jsontext.AppendQuote(nil, want) // not UTF-8: it can't be equal, and isn't
 	}
 	return string(got) == string(w) || strings.Contains(string(w), "<") && pattern(string(w)).MatchString(string(got))

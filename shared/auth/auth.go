@@ -19,8 +19,8 @@ import (
 type Options struct {
 	APITokens   []string // at least one
 	AdminTokens []string // none: no request is ever an admin's
-	// Registration returns the state of an agent, at most 5 s old: so long a
-	// revoked key may live.
+	// Registration returns the state of an agent, at most agent.MaxAge old: so
+	// long a revoked key may live.
 	Registration func(ctx context.Context, id ident.Agent) (agent.State, error)
 	// Present returns the state of an agent as of now. It is asked before a key is
 	// refused, which another process may have minted a moment ago. nil: Registration

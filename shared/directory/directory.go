@@ -16,10 +16,8 @@ import (
 	"agentchat/shared/strictjson"
 )
 
-const (
-	atOnce    = 64              // registrations read at the same time for one page
-	freshness = 5 * time.Second // how old a listed registration may be
-)
+// atOnce is how many registrations are read at the same time for one page.
+const atOnce = 64
 
 // Registrations returns the fold of an agent's registration, at most maxAge
 // old. *mailbox.Mailbox is one.
@@ -142,7 +140,7 @@ func (d *Directory) states(ctx context.Context, ids []ident.Agent) ([]agent.Stat
 	g.SetLimit(atOnce)
 	for i, id := range ids {
 		g.Go(func() (err error) {
-			states[i], err = d.regs.Registration(ctx, id, freshness)
+			states[i], err = d.regs.Registration(ctx, id, agent.MaxAge)
 			return err
 		})
 	}

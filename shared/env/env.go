@@ -45,10 +45,6 @@ type Options struct {
 	Late     bool             // see mailbox.Options
 }
 
-// revocation is how old a registration may be when a key is checked: a revoked
-// key is dead everywhere within this time.
-const revocation = 5 * time.Second
-
 // New returns an Env on a store. It refuses what auth.New refuses: a server
 // without a token never starts.
 func New(o Options) (*Env, error) {
@@ -76,7 +72,7 @@ func New(o Options) (*Env, error) {
 	e.Auth, err = auth.New(auth.Options{
 		APITokens: e.Config.APITokens, AdminTokens: e.Config.AdminTokens,
 		Registration: func(ctx context.Context, id ident.Agent) (agent.State, error) {
-			return e.Mail.Registration(ctx, id, revocation)
+			return e.Mail.Registration(ctx, id, agent.MaxAge)
 		},
 		Present: func(ctx context.Context, id ident.Agent) (agent.State, error) { return e.Mail.Registration(ctx, id, 0) },
 	})

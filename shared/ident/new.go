@@ -10,6 +10,7 @@ import (
 const (
 	messagePrefix      = "msg_"
 	conversationPrefix = "conv_"
+	requestPrefix      = "req_"
 )
 
 // NewMessage makes a message id: "msg_" and the 32 hexadecimal digits of a
@@ -29,6 +30,11 @@ func NewMessage(now time.Time, random io.Reader) Message {
 // NewConversation makes a conversation id: "conv_" and 32 hexadecimal digits.
 func NewConversation(random io.Reader) Conversation {
 	return Conversation(conversationPrefix + hex.EncodeToString(bytes(random, 16)))
+}
+
+// NewRequest makes a request id: "req_" and 24 hexadecimal digits.
+func NewRequest(random io.Reader) Request {
+	return Request(requestPrefix + hex.EncodeToString(bytes(random, 12)))
 }
 
 // NewGeneration makes a generation of 8 random bytes.

@@ -73,6 +73,9 @@ func TestNewIDs(t *testing.T) {
 	if c, want := ident.NewConversation(zeros()), "conv_"+strings.Repeat("0", 32); string(c) != want {
 		t.Errorf("NewConversation: %s; want %s", c, want)
 	}
+	if r, want := ident.NewRequest(zeros()), "req_"+strings.Repeat("0", 24); string(r) != want {
+		t.Errorf("NewRequest: %s; want %s", r, want)
+	}
 	if g, err := ident.ParseGeneration(string(ident.NewGeneration(zeros()))); err != nil {
 		t.Errorf("NewGeneration: %s, %v", g, err)
 	}

@@ -80,11 +80,11 @@ type folded[S any] struct {
 func cellOf[S any](j *Journal, name stream.Name, f *Fold[S]) *cell[S] {
 	k := key{name, f}
 	if c, ok := j.folds.Get(k); ok {
-		return c.(*cell[S]) //nolint:forcetypeassert // f's address fixes S
+		return c.(*cell[S]) // f's address fixes S
 	}
 	c := &cell[S]{turn: make(chan struct{}, 1), folded: folded[S]{state: f.New()}}
 	if was, found, _ := j.folds.PeekOrAdd(k, c); found {
-		return was.(*cell[S]) //nolint:forcetypeassert // f's address fixes S
+		return was.(*cell[S]) // f's address fixes S
 	}
 	return c
 }

@@ -63,8 +63,8 @@ type update[S any] struct {
 	pauses Pauses
 }
 
-// attempt goes once through steps 2 to 5 of Update's algorithm. done says that
-// state and err are the result; if not, err is why there is none yet.
+// attempt folds to the tail, decides and appends once. done says that state and
+// err are the result; if not, err is why there is none yet.
 func (u *update[S]) attempt(ctx context.Context, decide func(S) ([]stream.Record, error)) (done bool, state S, err error) {
 	began := u.j.o.Now()
 	var mine *S
@@ -124,7 +124,7 @@ func (u *update[S]) append(ctx context.Context, recs []stream.Record) (stream.Ac
 func (u *update[S]) applied(recs []stream.Record, ack stream.Ack) S {
 	s := u.at
 	for i, r := range recs {
-		state, err := u.fold.Apply(s.state, stream.Entry{Seq: ack.First + uint64(i), Timestamp: ack.Timestamp, Record: r}) //nolint:gosec // a batch is small
+		state, err := u.fold.Apply(s.state, stream.Entry{Seq: ack.First + uint64(i), Timestamp: ack.Timestamp, Record: r}) // a batch is small
 		if err != nil {
 			break // the next read says so; this write happened
 		}

@@ -36,7 +36,7 @@ type Draft struct {
 	CreatedAt      *api.Time
 	Message        *api.Content
 	Metadata       map[string]string
-	TraceParent    string // ignored if it is no W3C traceparent
+	TraceParent    string // as valid.TraceParent returns it
 }
 
 // A letter is a draft with everything generated: what is stored.
@@ -77,7 +77,7 @@ func (m *Mailbox) letter(d Draft) (*letter, error) {
 		},
 		Body: body,
 	}}
-	if isTraceParent(d.TraceParent) {
+	if d.TraceParent != "" {
 		l.record.Headers = append(l.record.Headers, stream.Header{Name: headerTrace, Value: d.TraceParent})
 	}
 	if n := l.record.Metered(); n > stream.MaxBatchBytes {
@@ -141,22 +141,4 @@ func (d Draft) asks(stored []byte) bool {
 	a, errA := was.digest()
 	b, errB := d.digest()
 	return errA == nil && errB == nil && a == b
-}
-
-// isTraceParent reports whether s has the form of a W3C traceparent:
-// 2-32-16-2 lower-case hexadecimal digits.
-func isTraceParent(s string) bool {
-	if len(s) != 55 {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; i == 2 || i == 35 || i == 52 {
-			if c != '-' {
-				return false
-			}
-		} else if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
 }

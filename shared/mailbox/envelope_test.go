@@ -64,9 +64,9 @@ func TestRecord(t *testing.T) {
 			},
 		},
 		{
-			"generated; an empty text is a text, and a bad traceparent none",
+			"generated; an empty text is a text",
 			mailbox.Draft{
-				Kind: api.KindMessage, From: "alice", To: "bob", Message: text(""), TraceParent: "00-bad",
+				Kind: api.KindMessage, From: "alice", To: "bob", Message: text(""),
 			},
 			`{"schema":"agent-chat/envelope.v1","id":"msg_019f7a3f5a017bababababababababab","kind":"message","from":"alice","to":"bob",` +
 				`"conversation_id":"conv_abababababababababababababababab","created_at":"2026-07-19T12:00:00.001Z","message":{"text":""}}`,

@@ -40,11 +40,10 @@ type Options struct {
 
 // The bounds of one operation.
 const (
-	registrationAge = 5 * time.Second  // how old a registration may be that is believed
-	budget          = 10 * time.Second // of one write
-	grace           = 5 * time.Second  // of a write whose caller has gone
-	maxInboxes      = 16384            // of which epoch and tail are remembered
-	maxLate         = 64               // claims being completed at once
+	budget     = 10 * time.Second // of one write
+	grace      = 5 * time.Second  // of a write whose caller has gone
+	maxInboxes = 16384            // of which epoch and tail are remembered
+	maxLate    = 64               // claims being completed at once
 )
 
 // A Mailbox sends and reads. Its methods may be called concurrently. Their
@@ -109,7 +108,7 @@ func (m *Mailbox) Registration(ctx context.Context, id ident.Agent, maxAge time.
 // registration returns the fold of agents/{id}: one that is a little old, if the
 // agent is registered according to it, else the present one, since a refusal must be true.
 func (m *Mailbox) registration(ctx context.Context, id ident.Agent) (*agent.State, error) {
-	s, err := journal.Read(ctx, m.journal, stream.Agent(id), m.agents, registrationAge)
+	s, err := journal.Read(ctx, m.journal, stream.Agent(id), m.agents, agent.MaxAge)
 	if err == nil && s.Phase != agent.Registered {
 		s, err = journal.Read(ctx, m.journal, stream.Agent(id), m.agents, 0)
 	}

@@ -162,7 +162,7 @@ func (m *Mailbox) openedAt(ctx context.Context, inbox stream.Name, g ident.Gener
 		start := end - min(end, stream.MaxPageRecords)
 		here := false // the first one of this stretch, so far, is in first and epoch
 		for at := start; at < end; {
-			page, err := m.store.Read(ctx, inbox, stream.Start{Seq: at}, stream.Limit{Records: int(end - at)}) //nolint:gosec // at most a page
+			page, err := m.store.Read(ctx, inbox, stream.Start{Seq: at}, stream.Limit{Records: int(end - at)}) // at most a page
 			if err != nil {
 				return 0, "", halfDone(err)
 			}

@@ -15,8 +15,9 @@ import (
 // claimLife is how long after its claim a fast attempt may still be made.
 const claimLife = 30 * time.Second
 
-// A claiming is one send with an id of the caller's: algorithm (a), or (a') if the
-// id has the form of ours, which makes it the repeat of a send of unknown outcome.
+// A claiming is one send with an id of the caller's (docs/ARCHITECTURE.md, Exact
+// writes). An id of the form of ours makes it the repeat of a send of unknown
+// outcome, which made no claim.
 type claiming struct {
 	m      *Mailbox
 	d      Draft

@@ -40,7 +40,7 @@ const maxPassed = 10_000
 // the first usable position, or behind the tail (CursorBeyondTail, with the tail).
 // Nothing is skipped silently. The inbox of a deleted agent can be read to its end.
 func (m *Mailbox) Replay(ctx context.Context, q Query) (*api.InboxPage, error) {
-	r, err := m.reader(ctx, q, registrationAge)
+	r, err := m.reader(ctx, q, agent.MaxAge)
 	if err != nil {
 		return nil, err
 	}

@@ -327,7 +327,7 @@ func TestFollowersLoseNothing(t *testing.T) {
 			wg.Go(func() {
 				time.Sleep(time.Duration(f) * 300 * time.Millisecond)
 				next := uint64(0)
-				for _, until := range []uint64{uint64(100 + 37*f), uint64(900 + 41*f), messages} { //nolint:gosec // small
+				for _, until := range []uint64{uint64(100 + 37*f), uint64(900 + 41*f), messages} { // small
 					for p, err := range m.Follow(t.Context(), mailbox.Query{Agent: "bob", Cursor: &next}, time.Second) {
 						if err != nil {
 							t.Errorf("follower %d at %d: %v", f, next, err)

@@ -84,8 +84,8 @@ func wasUsed(r *api.SendResponse, err error) bool {
 	return refused && e.Code == api.IDReused || err == nil && r.Replayed
 }
 
-// sendOnce sends a letter whose id nobody else can have: algorithm (b). One
-// append, unless its outcome is unknown.
+// sendOnce sends a letter whose id nobody else can have: one append, unless its
+// outcome is unknown (docs/ARCHITECTURE.md, Exact writes).
 func (m *Mailbox) sendOnce(ctx context.Context, l *letter, to *agent.State) (*api.SendResponse, error) {
 	epoch, from, err := m.begin(ctx, l, to)
 	if err != nil {

@@ -165,7 +165,7 @@ func (m *Mailbox) probe(ctx context.Context, inbox stream.Name) (epoch string, e
 // less a margin for clocks that differ, or the tail.
 func (m *Mailbox) around(ctx context.Context, inbox stream.Name, t time.Time) (uint64, error) {
 	const margin = 10 * time.Minute
-	start := stream.Timestamp(max(1, t.Add(-margin).UnixMilli())) //nolint:gosec // positive
+	start := stream.Timestamp(max(1, t.Add(-margin).UnixMilli())) // positive
 	page, err := m.store.Read(ctx, inbox, stream.Start{Time: start}, stream.Limit{Records: 1})
 	if err != nil || len(page.Entries) == 0 {
 		return page.Tail, err

@@ -17,7 +17,7 @@ type Route struct {
 	Op     string // "messages.send"; the part before the dot is the folder under functions/
 	Method string
 	Path   string // {id} form, the same for net/http, OpenAPI and the edge
-	Kind   Kind
+	Kind   Kind   // zero: Unary
 	Access Access
 	Req    any        // zero value of the body and of the path:"...", query:"..." and header:"..." fields; nil if there is none
 	Resp   any        // zero value of the body of a success; nil if there is none
@@ -38,13 +38,14 @@ const (
 // Access is who may call a route.
 type Access int
 
-// The accesses. The admin token opens Admin routes and no other, and only it does.
+// The accesses; none is the zero value, so that a route which names none is not
+// open to anybody. The admin token opens Admin routes and no other, and only it does.
 const (
-	Public   Access = iota // anybody
-	Any                    // a known caller: the API token or an agent key
-	Self                   // the agent in the path, or the API token
-	Operator               // the API token
-	Admin                  // the admin token
+	Public   Access = iota + 1 // anybody
+	Any                        // a known caller: the API token or an agent key
+	Self                       // the agent in the path, or the API token
+	Operator                   // the API token
+	Admin                      // the admin token
 )
 
 // A Family is what a folder under functions/ needs from its host.

@@ -63,6 +63,9 @@ func TestTable(t *testing.T) {
 			if r.Kind == route.Events && r.Method != http.MethodGet {
 				t.Errorf("%s answers events; browsers can only GET them", r.Method)
 			}
+			if r.Access < route.Public || r.Access > route.Admin {
+				t.Errorf("Access is %d, which is none", r.Access)
+			}
 			if r.Access == route.Self && !strings.Contains(r.Path, "{agent}") {
 				t.Errorf("Access is Self, but %s names no agent", r.Path)
 			}

@@ -6,86 +6,88 @@ import (
 	"agentchat/shared/api"
 )
 
-// Table lists the operations, sorted by Op. A line each: Op, Method, Path, Kind and
-// Access; Req, Resp and Codes; Doc.
+// Table lists the operations, sorted by Op.
 var Table = []Route{
 	{
-		"agents.delete", http.MethodDelete, "/v1/agents/{agent}", Unary, Operator,
-		api.AgentPath{}, nil, []api.Code{api.AgentNotRegistered},
-		"Remove an agent: its keys die and its inbox takes no more messages.",
+		Op: "agents.delete", Method: http.MethodDelete, Path: "/v1/agents/{agent}", Access: Operator,
+		Req: api.AgentPath{}, Codes: []api.Code{api.AgentNotRegistered},
+		Doc: "Remove an agent: its keys die and its inbox takes no more messages.",
 	},
 	{
-		"agents.get", http.MethodGet, "/v1/agents/{agent}", Unary, Any,
-		api.AgentPath{}, api.AgentInfo{}, []api.Code{api.AgentNotRegistered},
-		"Return a registered agent.",
+		Op: "agents.get", Method: http.MethodGet, Path: "/v1/agents/{agent}", Access: Any,
+		Req: api.AgentPath{}, Resp: api.AgentInfo{}, Codes: []api.Code{api.AgentNotRegistered},
+		Doc: "Return a registered agent.",
 	},
 	{
-		"agents.list", http.MethodGet, "/v1/agents", Unary, Any,
-		api.ListAgentsRequest{}, api.ListAgentsResponse{}, nil,
-		"List the registered agents.",
+		Op: "agents.list", Method: http.MethodGet, Path: "/v1/agents", Access: Any,
+		Req: api.ListAgentsRequest{}, Resp: api.ListAgentsResponse{},
+		Doc: "List the registered agents.",
 	},
 	{
-		"agents.list_keys", http.MethodGet, "/v1/agents/{agent}/keys", Unary, Operator,
-		api.AgentPath{}, api.ListKeysResponse{}, []api.Code{api.AgentNotRegistered},
-		"List the keys of an agent.",
+		Op: "agents.list_keys", Method: http.MethodGet, Path: "/v1/agents/{agent}/keys", Access: Operator,
+		Req: api.AgentPath{}, Resp: api.ListKeysResponse{}, Codes: []api.Code{api.AgentNotRegistered},
+		Doc: "List the keys of an agent.",
 	},
 	{
-		"agents.mint_key", http.MethodPost, "/v1/agents/{agent}/keys", Unary, Operator,
-		api.AgentPath{}, api.MintKeyResponse{}, []api.Code{api.AgentNotRegistered},
-		"Make a key that acts as one agent; it is shown this once.",
+		Op: "agents.mint_key", Method: http.MethodPost, Path: "/v1/agents/{agent}/keys", Access: Operator,
+		Req: api.AgentPath{}, Resp: api.MintKeyResponse{}, Codes: []api.Code{api.AgentNotRegistered},
+		Doc: "Make a key that acts as one agent; it is shown this once.",
 	},
 	{
-		"agents.register", http.MethodPut, "/v1/agents/{agent}", Unary, Operator,
-		api.RegisterRequest{}, api.RegisterResponse{}, nil,
-		"Register an agent, or replace its profile.",
+		Op: "agents.register", Method: http.MethodPut, Path: "/v1/agents/{agent}", Access: Operator,
+		Req: api.RegisterRequest{}, Resp: api.RegisterResponse{},
+		Doc: "Register an agent, or replace its profile.",
 	},
 	{
-		"agents.revoke_key", http.MethodDelete, "/v1/agents/{agent}/keys/{key}", Unary, Operator,
-		api.RevokeKeyRequest{}, nil, []api.Code{api.AgentNotRegistered, api.KeyNotFound},
-		"Revoke a key of an agent, everywhere within 5 seconds.",
+		Op: "agents.revoke_key", Method: http.MethodDelete, Path: "/v1/agents/{agent}/keys/{key}", Access: Operator,
+		Req: api.RevokeKeyRequest{}, Codes: []api.Code{api.AgentNotRegistered, api.KeyNotFound},
+		Doc: "Revoke a key of an agent, everywhere within 5 seconds.",
 	},
 	{
-		"agents.whoami", http.MethodGet, "/v1/whoami", Unary, Any,
-		nil, api.WhoAmI{}, nil,
-		"Say what the credential of this call is.",
+		Op: "agents.whoami", Method: http.MethodGet, Path: "/v1/whoami", Access: Any,
+		Resp: api.WhoAmI{},
+		Doc:  "Say what the credential of this call is.",
 	},
 	{
-		"inbox.read", http.MethodGet, "/v1/agents/{agent}/inbox", Events, Self,
-		api.InboxRequest{}, api.InboxPage{}, []api.Code{api.AgentNotRegistered, api.GenerationChanged, api.HistoryTrimmed, api.CursorBeyondTail},
-		"Replay an inbox from a position, or follow it live.",
+		Op: "inbox.read", Method: http.MethodGet, Path: "/v1/agents/{agent}/inbox", Kind: Events, Access: Self,
+		Req: api.InboxRequest{}, Resp: api.InboxPage{}, Codes: []api.Code{api.AgentNotRegistered, api.GenerationChanged, api.HistoryTrimmed, api.CursorBeyondTail},
+		Doc: "Replay an inbox from a position, or follow it live.",
 	},
 	{
-		"messages.get", http.MethodGet, "/v1/agents/{agent}/messages/{message}", Unary, Self,
-		api.GetMessageRequest{}, api.Delivery{}, []api.Code{
-			api.AgentNotRegistered, api.MessageNotFound, api.AmbiguousMessageID, api.GenerationChanged, api.HistoryTrimmed,
-			api.CursorBeyondTail, api.SearchIncomplete,
+		Op: "messages.get", Method: http.MethodGet, Path: "/v1/agents/{agent}/messages/{message}", Access: Self,
+		Req: api.GetMessageRequest{}, Resp: api.Delivery{}, Codes: []api.Code{
+			api.AgentNotRegistered, api.MessageNotFound, api.AmbiguousMessageID, api.GenerationChanged,
+			api.HistoryTrimmed, api.CursorBeyondTail, api.SearchIncomplete,
 		},
-		"Look up a message by its id.",
+		Doc: "Look up a message by its id.",
 	},
 	{
-		"messages.send", http.MethodPost, "/v1/agents/{agent}/messages", Unary, Self,
-		api.SendRequest{}, api.SendResponse{}, []api.Code{api.AgentNotRegistered, api.RecipientNotFound, api.IDReused, api.HistoryTrimmed, api.RecordTooLarge},
-		"Send a message; it is durable when this answers.",
+		Op: "messages.send", Method: http.MethodPost, Path: "/v1/agents/{agent}/messages", Access: Self,
+		Req: api.SendRequest{}, Resp: api.SendResponse{}, Codes: []api.Code{
+			api.AgentNotRegistered, api.RecipientNotFound, api.IDReused, api.HistoryTrimmed,
+			api.RecordTooLarge,
+		},
+		Doc: "Send a message; it is durable when this answers.",
 	},
 	{
-		"service.health", http.MethodGet, "/healthz", Unary, Public,
-		nil, api.Health{}, nil,
-		"Say that the process is alive.",
+		Op: "service.health", Method: http.MethodGet, Path: "/healthz", Access: Public,
+		Resp: api.Health{},
+		Doc:  "Say that the process is alive.",
 	},
 	{
-		"service.limits", http.MethodGet, "/v1/limits", Unary, Public,
-		nil, api.Limits{}, nil,
-		"Return every limit of this server.",
+		Op: "service.limits", Method: http.MethodGet, Path: "/v1/limits", Access: Public,
+		Resp: api.Limits{},
+		Doc:  "Return every limit of this server.",
 	},
 	{
-		"service.openapi", http.MethodGet, "/openapi.json", Unary, Public,
-		nil, OpenAPI{}, nil,
-		"Return this description as OpenAPI 3.1.",
+		Op: "service.openapi", Method: http.MethodGet, Path: "/openapi.json", Access: Public,
+		Resp: OpenAPI{},
+		Doc:  "Return this description as OpenAPI 3.1.",
 	},
 	{
-		"service.ready", http.MethodGet, "/readyz", Unary, Public,
-		nil, api.Health{}, []api.Code{api.Unavailable},
-		"Say whether the store can be reached and is configured.",
+		Op: "service.ready", Method: http.MethodGet, Path: "/readyz", Access: Public,
+		Resp: api.Health{}, Codes: []api.Code{api.Unavailable},
+		Doc: "Say whether the store can be reached and is configured.",
 	},
 }
 

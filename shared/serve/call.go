@@ -2,9 +2,7 @@ package serve
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -50,18 +48,10 @@ func (m *mux) open(w http.ResponseWriter, r *http.Request) *call {
 		c.id, _ = ident.ParseRequest(ids[0])
 	}
 	if c.id == "" {
-		c.id = newRequest(m.env.Rand)
+		c.id = ident.NewRequest(m.env.Rand)
 	}
 	w.Header().Set("X-Request-Id", string(c.id))
 	return c
-}
-
-func newRequest(random io.Reader) ident.Request {
-	var b [12]byte
-	if _, err := io.ReadFull(random, b[:]); err != nil {
-		panic("serve: no randomness: " + err.Error())
-	}
-	return ident.Request("req_" + hex.EncodeToString(b[:]))
 }
 
 // writeWithin bounds the writes from now on. A writer that has no deadlines is

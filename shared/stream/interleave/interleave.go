@@ -79,7 +79,7 @@ func Explore(t *testing.T, o Options, run func(t *testing.T, w *World) error) Re
 	}
 	p := &path{}
 	if o.Sample != 0 {
-		p.random = rand.New(rand.NewPCG(o.Sample, 0)) //nolint:gosec // it has to repeat
+		p.random = rand.New(rand.NewPCG(o.Sample, 0)) // it has to repeat
 	}
 	r := Report{}
 	for !t.Failed() {

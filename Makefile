@@ -11,6 +11,7 @@ BUILD := -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 LISTEN ?= 127.0.0.1:8080
 DATA ?= .agent-chat
 FUZZTIME ?= 10s
+SET ?=
 
 .PHONY: help
 help: ## List the targets
@@ -28,6 +29,7 @@ test: ## Run all tests
 setup: ## Fetch what the other targets need
 	$(GO) mod download
 	$(GO) -C tools mod download
+	$(GO) -C infra mod download
 
 .PHONY: build
 build: ## Build bin/agent-chat
@@ -36,6 +38,11 @@ build: ## Build bin/agent-chat
 .PHONY: bootstraps
 bootstraps: ## Build the Lambda functions into build/lambda: what is deployed, and its twin for this machine
 	@scripts/bootstraps
+
+.PHONY: synth
+synth: ## Write the CloudFormation template into cdk.out: SET="stage=prod basin=acme-chat"
+	@scripts/bootstraps build/lambda arm64
+	@scripts/synth $(SET)
 
 .PHONY: race
 race: ## Run all tests with the race detector
@@ -60,6 +67,7 @@ test-s2lite: ## Run the store's suite against the real `s2 lite` (installs it if
 .PHONY: lint
 lint: ## Check style, and the OpenAPI document
 	$(TOOL) golangci-lint run --allow-parallel-runners ./...
+	$(GO) -C infra tool -modfile=../tools/go.mod golangci-lint run --allow-parallel-runners -c ../.golangci.yml ./...
 	@scripts/lint-openapi
 
 .PHONY: fmt
@@ -70,6 +78,7 @@ fmt: ## Format
 gen: ## Rewrite the generated files
 	$(GO) test ./shared/openapi -update
 	$(GO) test ./functions -run TestBootstraps$$ -update
+	$(GO) -C infra test -run TestGolden . -update
 
 .PHONY: check
 check: lint test ## Lint and test

@@ -110,7 +110,7 @@ Exit status:
 	}
 	add("talk", true, a.sendCommand(), a.inboxCommand())
 	add("manage", true, a.registerCommand(), a.agentsCommand(), a.keysCommand(), a.whoamiCommand(), a.doctorCommand())
-	add("host", false, a.devCommand(), a.serveCommand(), a.s2Command(), a.demoCommand())
+	add("host", false, a.devCommand(), a.serveCommand(), a.s2Command(), a.initCommand(), a.demoCommand())
 	root.AddCommand(a.versionCommand())
 	a.mark(root)
 	return root

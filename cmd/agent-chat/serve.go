@@ -140,12 +140,8 @@ func openS2(ctx context.Context, conf env.Config) (opened, error) {
 	if err != nil {
 		return opened{}, usage{err}
 	}
-	where := conf.S2Endpoint
-	if where == "" {
-		where = "s2.dev"
-	}
 	if err := store.Ensure(ctx); err != nil {
-		return opened{}, fmt.Errorf("set the basins %s and %s-ops up on %s: %w", conf.Basin, conf.Basin, where, err)
+		return opened{}, fmt.Errorf("set the basins %s and %s-ops up on %s: %w", conf.Basin, conf.Basin, whereS2(conf), err)
 	}
-	return opened{store: store, name: "basin " + conf.Basin + " on " + where, close: func() error { store.Close(); return nil }}, nil
+	return opened{store: store, name: "basin " + conf.Basin + " on " + whereS2(conf), close: func() error { store.Close(); return nil }}, nil
 }

@@ -23,6 +23,7 @@ const (
 	Retention    = "AGENT_CHAT_RETENTION"
 	StreamMaxAge = "AGENT_CHAT_STREAM_MAX_AGE"
 	CORSOrigins  = "AGENT_CHAT_CORS_ORIGINS"
+	OriginLock   = "AGENT_CHAT_ORIGIN_LOCK" // of a Lambda function: see lambdahost
 	URL          = "AGENT_CHAT_URL"
 	Token        = "AGENT_CHAT_TOKEN"
 	Agent        = "AGENT_CHAT_AGENT"

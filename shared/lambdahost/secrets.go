@@ -24,11 +24,14 @@ const (
 	readTime  = 5 * time.Second  // for reading all of them
 )
 
-// secretSuffix marks a variable that holds the ARN of a secret in place of its value.
+// secretSuffix marks a variable that holds the ARN of a secret in place of its
+// value, or several separated by commas, whose values then are a list.
 const secretSuffix = "_SECRET"
 
 // secretVariables returns the variables that may be secrets.
-func secretVariables() []string { return []string{env.APIToken, env.AdminToken, env.S2Token} }
+func secretVariables() []string {
+	return []string{env.APIToken, env.AdminToken, env.S2Token, env.OriginLock}
+}
 
 // Secrets makes a handler from the environment and from Secrets Manager, and
 // makes it anew when a secret has another value than before: a rotation needs no
@@ -78,12 +81,17 @@ func (s *Secrets) renew(ctx context.Context) error {
 	if err != nil || s.handler != nil && maps.Equal(values, s.values) {
 		return err
 	}
-	e, err := env.FromEnviron(func(name string) string {
+	getenv := func(name string) string {
 		if v, ok := values[name]; ok {
 			return v
 		}
 		return s.Getenv(name)
-	}, s.Log)
+	}
+	locks, err := parseLocks(getenv(env.OriginLock))
+	if err != nil {
+		return err
+	}
+	e, err := env.FromEnviron(getenv, s.Log)
 	if err != nil {
 		return err
 	}
@@ -92,14 +100,14 @@ func (s *Secrets) renew(ctx context.Context) error {
 			c.Close()
 		}
 	}
-	s.env, s.handler, s.values = e, s.New(e), values
+	s.env, s.handler, s.values = e, locked(locks, s.Log, s.New(e)), values
 	return nil
 }
 
 // read returns the values of the variables that are secrets, all read at once,
 // as a cold start waits for them.
 func (s *Secrets) read(ctx context.Context) (map[string]string, error) {
-	arns := map[string]string{} // by variable
+	arns := map[string]string{} // lists of them, by variable
 	for _, name := range secretVariables() {
 		if arn := s.Getenv(name + secretSuffix); arn != "" {
 			arns[name] = arn
@@ -115,15 +123,22 @@ func (s *Secrets) read(ctx context.Context) (map[string]string, error) {
 	var mu sync.Mutex
 	values := map[string]string{}
 	all, ctx := errgroup.WithContext(ctx)
-	for name, arn := range arns {
+	for name, list := range arns {
 		all.Go(func() error {
-			v, err := s.Fetch(ctx, arn)
-			if err != nil {
-				return fmt.Errorf("read the secret of %s: %w", name, err)
+			var vs []string
+			for arn := range strings.SplitSeq(list, ",") {
+				v, err := s.Fetch(ctx, arn)
+				if err != nil {
+					return fmt.Errorf("read the secret of %s: %w", name, err)
+				}
+				if v = strings.TrimSpace(v); v == "" {
+					return fmt.Errorf("the secret of %s is blank", name) // which must not open what it locks
+				}
+				vs = append(vs, v)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			values[name] = strings.TrimSpace(v)
+			values[name] = strings.Join(vs, ",")
 			return nil
 		})
 	}

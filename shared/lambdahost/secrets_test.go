@@ -88,7 +88,7 @@ func TestSecretsRotate(t *testing.T) {
 			t.Errorf("%s: %d reads; want %d; handlers made: %s", step.name, v.reads, step.reads, diff)
 		}
 	}
-	for _, want := range []string{"throttled", "AGENT_CHAT_API_TOKEN is not set"} {
+	for _, want := range []string{"throttled", "AGENT_CHAT_API_TOKEN is blank"} {
 		if !strings.Contains(v.log.String(), want) {
 			t.Errorf("log %s; want %q in it", v.log.String(), want)
 		}

@@ -51,16 +51,18 @@ const (
 // A Family is what a folder under functions/ needs from its host.
 type Family struct {
 	Memory  int           // MiB of a Lambda function
-	Timeout time.Duration // of a Lambda function
+	Timeout time.Duration // of a Lambda function; with Stream, 30 s more than a stream lives
 	Stream  bool          // answers streams: RESPONSE_STREAM, and a concurrency of its own
+	Secrets []Secret      // all that the function may read
 }
 
-// Families lists the folders under functions/.
+// Families lists the folders under functions/. Who tells credentials apart has
+// the admin token too: its wrong place is a 403, as on every other host.
 var Families = map[string]Family{
-	"agents":   {Memory: 256, Timeout: 30 * time.Second},
-	"inbox":    {Memory: 256, Timeout: 5 * time.Minute, Stream: true},
-	"messages": {Memory: 256, Timeout: 30 * time.Second},
-	"service":  {Memory: 128, Timeout: 15 * time.Second},
+	"agents":   {Memory: 256, Timeout: 30 * time.Second, Secrets: []Secret{APIToken, AdminToken, S2Token}},
+	"inbox":    {Memory: 256, Timeout: 5*time.Minute + 30*time.Second, Stream: true, Secrets: []Secret{APIToken, AdminToken, S2Token}},
+	"messages": {Memory: 256, Timeout: 30 * time.Second, Secrets: []Secret{APIToken, AdminToken, S2Token}},
+	"service":  {Memory: 128, Timeout: 15 * time.Second, Secrets: []Secret{APIToken, S2Token}}, // no server starts without an API token
 }
 
 // Family returns the part of Op before the dot.

@@ -125,6 +125,9 @@ func TestFamilies(t *testing.T) {
 		if f.Memory < 128 || f.Timeout <= 0 {
 			t.Errorf("family %s: %+v; want the memory and time of a function", name, f)
 		}
+		if sorted := slices.Sorted(slices.Values(f.Secrets)); len(slices.Compact(sorted)) != len(f.Secrets) || !slices.Contains(f.Secrets, route.APIToken) {
+			t.Errorf("family %s: secrets %q; want each once, and the token without which no server starts", name, f.Secrets)
+		}
 		if streams := slices.ContainsFunc(route.In(name), func(r route.Route) bool { return r.Kind != route.Unary }); streams != f.Stream {
 			t.Errorf("family %s: Stream is %v; its routes say %v", name, f.Stream, streams)
 		}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -130,14 +131,20 @@ func TestNoSecrets(t *testing.T) {
 // The AWS client reads the secret that the ARN names: seen by a server that
 // speaks as Secrets Manager does.
 func TestSecretsManager(t *testing.T) {
+	var mu sync.Mutex
 	var asked []string
 	sm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q struct{ SecretId string } //nolint:revive // as AWS spells it
-		b, _ := io.ReadAll(r.Body)
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // given up, since another secret can't be read
+		}
 		if err := json.Unmarshal(b, &q); err != nil {
 			t.Errorf("request %s: %v", b, err)
 		}
+		mu.Lock()
 		asked = append(asked, r.Header.Get("X-Amz-Target")+" "+q.SecretId)
+		mu.Unlock()
 		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 		if strings.HasSuffix(q.SecretId, "binary") {
 			_, _ = io.WriteString(w, `{"SecretBinary":"AA=="}`)

@@ -19,16 +19,18 @@ const auditor = "auditor-token-0123456789"
 
 // contract runs the contract against agent-chat serve, each script against a
 // process of its own: the n-th has args(n) and environ(n) besides the tokens.
-func contract(t *testing.T, args, environ func(n string) []string) {
+func contract(t *testing.T, http2 bool, args, environ func(n string) []string) {
 	t.Helper()
 	var n atomic.Int64
-	apitest.Run(t, apitest.Command(operator, auditor, func() *exec.Cmd {
+	host := apitest.Command(operator, auditor, func() *exec.Cmd {
 		nth := strconv.FormatInt(n.Add(1), 10)
 		cmd := exec.Command("agent-chat", append([]string{"serve", "--listen", "127.0.0.1:0"}, args(nth)...)...)
 		cmd.Env = append(cmd.Environ(), "AGENT_CHAT_API_TOKEN="+operator, "AGENT_CHAT_ADMIN_TOKEN="+auditor)
 		cmd.Env = append(cmd.Env, environ(nth)...)
 		return cmd
-	}))
+	})
+	host.HTTP2 = http2
+	apitest.Run(t, host)
 }
 
 func none(string) []string { return nil }
@@ -37,11 +39,11 @@ func none(string) []string { return nil }
 // handlers do in process, logs no secret and ends cleanly after each script.
 func TestContract(t *testing.T) {
 	dir := t.TempDir()
-	contract(t, func(n string) []string { return []string{"--data", filepath.Join(dir, n)} }, none)
+	contract(t, false, func(n string) []string { return []string{"--data", filepath.Join(dir, n)} }, none)
 }
 
-// It keeps it in front of S2 too: what is told and stored is the same whether the
-// store is in the process or behind the S2 API, where every call may go astray.
+// It keeps it in front of S2 and over HTTP/2 too: what is told and stored is the
+// same whether the store is in the process or behind the S2 API.
 func TestContractOverS2(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the scripts run a third time")
@@ -69,7 +71,7 @@ func TestContractOverS2(t *testing.T) {
 	if err != nil || parsed != nil || endpoint.Host == "" {
 		t.Fatalf("agent-chat s2 said %q, %v", line, err)
 	}
-	contract(t, none, func(n string) []string {
+	contract(t, true, none, func(n string) []string {
 		return []string{"AGENT_CHAT_S2_TOKEN=" + token, "AGENT_CHAT_S2_ENDPOINT=" + endpoint.String(), fmt.Sprintf("AGENT_CHAT_BASIN=contract-%s", n)}
 	})
 }

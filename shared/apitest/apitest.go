@@ -92,6 +92,7 @@ import (
 // A Host starts services. Start is called once for each script, concurrently.
 type Host struct {
 	Start func() (*Service, error)
+	HTTP2 bool // speak HTTP/2 with prior knowledge, not HTTP/1.1
 }
 
 // A Service is what a script talks to.

@@ -56,7 +56,9 @@ func setup(e *testscript.Env, h Host) error {
 		return fmt.Errorf("start the service: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	transport := &http.Transport{DisableCompression: true}
+	transport := &http.Transport{DisableCompression: true, Protocols: new(http.Protocols)}
+	transport.Protocols.SetHTTP1(!h.HTTP2)
+	transport.Protocols.SetUnencryptedHTTP2(h.HTTP2)
 	s := &script{
 		ctx:     ctx,
 		service: service,

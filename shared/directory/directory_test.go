@@ -96,6 +96,22 @@ func TestListPages(t *testing.T) {
 	}
 }
 
+// Stores list a thousand names at a time; the list goes on behind them.
+func TestListMoreThanAThousand(t *testing.T) {
+	store, m := open(t, faultstream.Options{})
+	var want []ident.Agent
+	for i := range 1205 {
+		want = append(want, ident.Agent(fmt.Sprintf("agent-%04d", i)))
+	}
+	register(t, m, want...)
+	for _, limit := range []int{api.DefaultPageItems, api.MaxPageItems} {
+		ids, pages := all(t, directory.New(store, m), limit)
+		if diff := cmp.Diff(want, ids); diff != "" || pages != (len(want)+limit-1)/limit {
+			t.Errorf("%d pages of %d (-want +got):\n%s", pages, limit, diff)
+		}
+	}
+}
+
 // A page reads many registrations at the same time, and never more than 64.
 func TestListIsBounded(t *testing.T) {
 	var now, most atomic.Int64

@@ -47,7 +47,7 @@ func TestOutlive(t *testing.T) {
 					time.AfterFunc(tt.canceled, cancel)
 				}
 				<-time.After(tt.looked)
-				var look context.Context = w
+				look := w
 				if tt.askedByDerive {
 					derived, end := context.WithCancel(w)
 					defer end()

@@ -11,8 +11,6 @@
 package engine
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -85,12 +83,9 @@ func Open(o Options) (*Engine, error) {
 	e.reg.streams = map[streamKey]*state{}
 	e.reg.basins = map[string]*basinMeta{}
 	e.reg.numbers = map[uint32]*basinMeta{}
-	if err := e.openDB(o); err != nil {
-		return nil, err
-	}
-	number, err := e.load()
+	number, err := e.openWithin(o)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", o.Dir, err), e.closeDB())
+		return nil, err
 	}
 	e.queue.init()
 	c := &committer{e: e, number: number}

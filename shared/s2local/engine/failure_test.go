@@ -209,3 +209,63 @@ func TestStall(t *testing.T) {
 		}
 	})
 }
+
+// A disk that takes nothing, as a full one, does not keep Open from returning,
+// whatever it is refusing: a log, a table or the manifest, of a folder that is new or
+// holds much. When the disk works, everything is there.
+func TestOpenOnAFullDisk(t *testing.T) {
+	tests := []struct {
+		name  string
+		holds int    // bytes, in a log that was not flushed
+		file  string // what is refused
+	}{
+		{"a table, of a folder that holds much", 1 << 20, ".sst"},
+		{"the manifest, of a folder that holds much", 1 << 20, "MANIFEST"},
+		{"a log, of a folder that holds much", 1 << 20, ".log"},
+		{"a log, of a new folder", 0, ".log"},
+		{"the manifest, of a new folder", 0, "MANIFEST"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			disk := vfs.NewCrashableMem()
+			quiet := slog.New(slog.DiscardHandler)
+			if tt.holds > 0 {
+				e := open(t, engine.Options{Dir: "data", FS: disk, Log: quiet})
+				if _, _, err := e.EnsureBasin(t.Context(), basin, engine.BasinConfig{CreateOnAppend: true}); err != nil {
+					t.Fatal(err)
+				}
+				add(t, e, "s", input(strings.Repeat("x", tt.holds/2)))
+				disk = disk.CrashClone(vfs.CrashCloneCfg{})
+			}
+			var full atomic.Bool
+			full.Store(true)
+			fs := errorfs.Wrap(disk.CrashClone(vfs.CrashCloneCfg{}), errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if full.Load() && strings.Contains(op.Path, tt.file) && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+					return errDisk
+				}
+				return nil
+			}))
+			opened := make(chan error, 1)
+			go func() {
+				_, err := engine.Open(engine.Options{Dir: "data", FS: fs, Log: quiet})
+				opened <- err
+			}()
+			select {
+			case err := <-opened:
+				if err == nil || !strings.Contains(err.Error(), errDisk.Error()) {
+					t.Errorf("open: err = %v; want one that says %q", err, errDisk)
+				}
+			case <-time.After(20 * time.Second):
+				t.Error("open did not return")
+			}
+			full.Store(false) // ends what was left behind
+			e := open(t, engine.Options{Dir: "data", FS: disk, Log: quiet})
+			if tt.holds > 0 {
+				if got := len(bodies(t, e, "s", 0)); got < tt.holds/2 {
+					t.Errorf("%d bytes are there; want %d", got, tt.holds/2)
+				}
+			}
+		})
+	}
+}

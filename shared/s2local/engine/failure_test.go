@@ -210,6 +210,43 @@ func TestStall(t *testing.T) {
 	})
 }
 
+// A disk that takes nothing does not keep Close from returning; whoever waits is told.
+func TestCloseOnAStalledDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stalled atomic.Bool
+		resume := make(chan struct{})
+		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if stalled.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+				<-resume
+			}
+			return nil
+		}))
+		e, err := engine.Open(engine.Options{Dir: "data", FS: fs, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := e.EnsureBasin(t.Context(), basin, engine.BasinConfig{CreateOnAppend: true}); err != nil {
+			t.Fatal(err)
+		}
+		stalled.Store(true)
+		p := e.Submit(basin, "s", input("x"))
+		began := time.Now()
+		if err := e.Close(); !errors.Is(err, engine.ErrStorage) {
+			t.Errorf("close: err = %v; want ErrStorage", err)
+		}
+		if took := time.Since(began); took != 10*time.Second {
+			t.Errorf("close took %v; want 10 s", took)
+		}
+		if _, err := e.Tail(t.Context(), basin, "s"); !errors.Is(err, engine.ErrStorage) {
+			t.Errorf("tail: err = %v; want ErrStorage", err)
+		}
+		close(resume) // the disk works again
+		if _, err := p.Wait(t.Context()); err != nil && !errors.Is(err, engine.ErrStorage) {
+			t.Errorf("what was submitted: err = %v; want an ack or ErrStorage", err)
+		}
+	})
+}
+
 // A disk that takes nothing, as a full one, does not keep Open from returning,
 // whatever it is refusing: a log, a table or the manifest, of a folder that is new or
 // holds much. When the disk works, everything is there.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -121,6 +122,9 @@ func (e *Engine) openDB(o Options, refused chan<- error) error {
 		return fmt.Errorf("make the data folder: %w", err)
 	}
 	lock, err := pebble.LockDirectory(dir, po.FS)
+	if _, ok := errors.AsType[*fs.PathError](err); ok { // there is not even a file to be locked
+		return fmt.Errorf("lock %s: %w", dir, err)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %s is open in another process: %w", ErrLocked, dir, err)
 	}

@@ -3,9 +3,12 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"io"
+	"io/fs"
 	"log/slog"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -305,4 +308,19 @@ func TestOpenOnAFullDisk(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A folder whose lock can't be made, as on a disk that can only be read, is not
+// said to be in use.
+func TestNoLock(t *testing.T) {
+	_, err := engine.Open(engine.Options{Dir: "data", FS: readOnly{vfs.NewMem()}, Log: slog.New(slog.DiscardHandler)})
+	if !errors.Is(err, syscall.EROFS) || errors.Is(err, engine.ErrLocked) {
+		t.Errorf("open: err = %v; want EROFS, and not ErrLocked", err)
+	}
+}
+
+type readOnly struct{ vfs.FS }
+
+func (readOnly) Lock(name string) (io.Closer, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EROFS}
 }

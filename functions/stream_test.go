@@ -211,7 +211,8 @@ func TestFollowFault(t *testing.T) {
 }
 
 // A process that is about to end sends its readers away, with a time to come
-// back and not for ever; it takes no new ones, and finishes what it is asked.
+// back and not for ever; it takes no new ones, lets nobody wait for what may
+// come, and finishes what it is asked.
 func TestDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -219,8 +220,14 @@ func TestDraining(t *testing.T) {
 		w.register("alice", "bob")
 		lines := follow(t.Context(), t, c, "http://pipes/v1/agents/bob/inbox")
 		w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"bob","text":"one"}`)
+		polled := make(chan *httptest.ResponseRecorder, 1)
+		go func() { polled <- w.do(http.MethodGet, "/v1/agents/bob/inbox?cursor=1&wait=20", "") }()
 		synctest.Wait()
+		drained := time.Now()
 		close(w.drain)
+		if r := <-polled; r.Code != http.StatusOK || time.Since(drained) > time.Second {
+			t.Errorf("long poll = %d %s after %v; want an empty page at once", r.Code, r.Body, time.Since(drained))
+		}
 		var all []string
 		for l := range lines {
 			all = append(all, l.text)

@@ -87,6 +87,7 @@ func (h *host) serve(ctx context.Context, l net.Listener, ready func()) error {
 		_ = srv.Close()
 	}
 	e.Mail.Wait() // before its store is closed
+	e.Journal.Wait()
 	return errors.Join(broken, closed(<-ended))
 }
 

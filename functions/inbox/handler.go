@@ -32,6 +32,7 @@ func (h *handler) page(ctx context.Context, _ auth.Caller, req *api.InboxRequest
 	if err != nil {
 		return nil, err
 	}
+	q.Until = h.Draining
 	return h.Mail.Replay(ctx, q)
 }
 

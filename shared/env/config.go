@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 
 	"agentchat/shared/auth"
 	"agentchat/shared/ident"
@@ -138,12 +139,23 @@ func atLeast(least time.Duration) func(string) (time.Duration, error) {
 func origins(s string) ([]string, error) {
 	var all []string
 	for o := range strings.SplitSeq(s, ",") {
-		o = strings.TrimSpace(o)
-		u, err := url.Parse(o)
-		if o != "*" && (err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != o || strings.ToLower(o) != o) {
-			return nil, fmt.Errorf("%q is not an origin as https://app.example.org, in lower case and without a slash at its end", o)
+		if o = strings.TrimSpace(o); o != "*" && !isOrigin(o) {
+			return nil, fmt.Errorf("%q is not an origin as browsers send it, as https://app.example.org: in lower case and ASCII, "+
+				"without a usual port, a slash at its end or *", o)
 		}
 		all = append(all, o)
 	}
 	return all, nil
+}
+
+// isOrigin reports whether a browser may send o. Origins are compared as text, so
+// that any other form would let nobody in and say nothing.
+func isOrigin(o string) bool {
+	u, err := url.Parse(o)
+	if err != nil || u.Scheme == "" || u.Hostname() == "" || u.Scheme+"://"+u.Host != o {
+		return false
+	}
+	usual := u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80"
+	other := func(r rune) bool { return r > unicode.MaxASCII || unicode.IsUpper(r) || r == '*' }
+	return !usual && !strings.HasSuffix(o, ":") && !strings.ContainsFunc(o, other)
 }

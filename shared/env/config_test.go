@@ -34,7 +34,7 @@ func TestReadDefaults(t *testing.T) {
 func TestReadAll(t *testing.T) {
 	got, err := env.Read(environ(
 		env.APIToken, token+", "+token+"x", env.AdminToken, token+"y", env.Data, "/data", env.S2Token, "s2", env.S2Endpoint, "http://127.0.0.1:9/",
-		env.Basin, "my-basin", env.Retention, "192h", env.StreamMaxAge, "5m", env.CORSOrigins, "https://a.example, http://localhost:3000",
+		env.Basin, "my-basin", env.Retention, "192h", env.StreamMaxAge, "5m", env.CORSOrigins, "https://a.example, http://localhost:3000,*",
 	))
 	if err != nil {
 		t.Fatalf("Read: %v", err)
@@ -42,7 +42,7 @@ func TestReadAll(t *testing.T) {
 	want := env.Config{
 		APITokens: []string{token, token + "x"}, AdminTokens: []string{token + "y"}, S2Token: "s2", S2Endpoint: "http://127.0.0.1:9",
 		Basin: "my-basin", Data: "/data", Retention: 192 * time.Hour, StreamMaxAge: 5 * time.Minute,
-		Origins: []string{"https://a.example", "http://localhost:3000"},
+		Origins: []string{"https://a.example", "http://localhost:3000", "*"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Read (-want +got):\n%s", diff)
@@ -73,6 +73,12 @@ func TestReadRefuses(t *testing.T) {
 		{"zero stream age", env.StreamMaxAge, "0s"},
 		{"origin with a path", env.CORSOrigins, "https://a.example/"},
 		{"origin in capitals", env.CORSOrigins, "https://A.example"},
+		{"origins of a whole domain", env.CORSOrigins, "https://*.example"},
+		{"origin with the usual port", env.CORSOrigins, "https://a.example:443"},
+		{"origin with the usual port of http", env.CORSOrigins, "http://a.example:80"},
+		{"origin with a colon", env.CORSOrigins, "https://a.example:"},
+		{"origin not in ASCII", env.CORSOrigins, "https://\u00e4.example"},
+		{"null origin", env.CORSOrigins, "null"},
 		{"blank origin", env.CORSOrigins, "https://a.example,"},
 		{"origin without scheme", env.CORSOrigins, "a.example"},
 	} {

@@ -39,7 +39,7 @@ type Options struct {
 	Rand     io.Reader        // may be read concurrently; nil: crypto/rand.Reader
 	Log      *slog.Logger     // nil: slog.Default
 	Draining <-chan struct{}  // nil: never
-	Late     bool             // see mailbox.Options
+	Late     bool             // see mailbox.Options and journal.Options
 }
 
 // New returns an Env on a store. It refuses what auth.New refuses: a server
@@ -61,7 +61,7 @@ func New(o Options) (*Env, error) {
 	if e.Config.Version == "" {
 		e.Config.Version = buildVersion()
 	}
-	e.Journal = journal.New(e.Store, journal.Options{Now: e.Now, Rand: e.Rand})
+	e.Journal = journal.New(e.Store, journal.Options{Now: e.Now, Rand: e.Rand, Log: e.Log, Late: o.Late})
 	e.Mail = mailbox.New(e.Store, e.Journal, mailbox.Options{
 		Now: e.Now, Rand: e.Rand, Log: e.Log, Retention: e.Config.Retention, Late: o.Late,
 	})

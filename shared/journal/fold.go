@@ -14,10 +14,23 @@ import (
 // A Fold says how a state of type S is made from a stream's records. The state
 // is shared by all readers: decide and Apply must not change what a former state
 // points to. Apply is not given command records, nor records of this package's
-// own. A Fold's address is its identity: make one and keep it.
+// own, whose kinds are "nop" and "snapshot.*". A Fold's address is its identity:
+// make one and keep it.
+//
+// A fold of a stream that grows long has Snapshot and Restore, both or neither.
+// Now and then its writers then append a snapshot of the state (see
+// Options.Every), so that a process that reads the stream for the first time need
+// not read all of it. Restore returns a state like the one that Snapshot was
+// given, as far as Apply and whoever reads it can tell; it is given what was
+// written under the same Format only, and if it fails, the fold begins at 0.
+// Whoever changes what Snapshot returns changes Format.
 type Fold[S any] struct {
 	New   func() S
 	Apply func(S, stream.Entry) (S, error)
+
+	Format   string // of snapshots: "agent-chat/contacts.v1"
+	Snapshot func(S) ([]byte, error)
+	Restore  func([]byte) (S, error)
 }
 
 // Read returns the state, at most maxAge old; with 0, it holds whatever was
@@ -69,12 +82,16 @@ type cell[S any] struct {
 	asOf         time.Time // the stream held no more than folded then; zero: never read
 	begun, ended uint64    // refreshes, by number
 	err          error     // of the refresh that ended last
+	saving       bool      // a snapshot is being written
+	rest         time.Time // until when none is written, after a failure
 }
 
 // A folded is the state after all records before next.
 type folded[S any] struct {
 	state S
 	next  uint64
+	from  uint64 // where the fold began: at 0, or at a complete snapshot
+	marks marks
 }
 
 func cellOf[S any](j *Journal, name stream.Name, f *Fold[S]) *cell[S] {
@@ -102,39 +119,76 @@ func (c *cell[S]) keep(s folded[S], at time.Time, err error) {
 }
 
 // advance brings s to the tail, and reports whether the stream exists. Each
-// record, and the state after it, is shown to each, if that is not nil. On an
-// error s has got as far as it could.
+// record, and the state after it, is shown to each, if that is not nil; those
+// before s.from, which may move on, never are. On an error s has got as far as it could.
 func advance[S any](ctx context.Context, store stream.Store, name stream.Name, f *Fold[S], s *folded[S], each func(stream.Entry, S)) (exists bool, err error) {
+	trimmed := uint64(0) // what was tried to get over
 	for {
-		page, err := store.Read(ctx, name, stream.Start{Seq: s.next}, stream.Limit{})
+		limit, cold := stream.Limit{}, s.next == 0 && f.Restore != nil
+		if cold {
+			limit = look
+		}
+		page, err := store.Read(ctx, name, stream.Start{Seq: s.next}, limit)
+		tail, found, leapErr := uint64(0), false, error(nil)
+		gap, isTrimmed := errors.AsType[*stream.TrimmedError](err)
 		switch {
+		case isTrimmed && f.Restore != nil && gap.First > trimmed:
+			trimmed = gap.First
+			if tail, found, leapErr = over(ctx, store, name, f, gap.First, s, each); leapErr == nil && !found {
+				continue // lost, unless still more was trimmed meanwhile
+			}
+		case err == nil && cold && page.Next(0) < page.Tail:
+			tail, found, leapErr = leap(ctx, store, name, f, page.Tail, s, each)
 		case errors.Is(err, stream.ErrNotFound) && s.next == 0:
 			return false, nil
-		case errors.Is(err, stream.ErrNotFound), errors.Is(err, stream.ErrTrimmed), errors.Is(err, stream.ErrBeyondTail), errors.Is(err, stream.ErrCorrupt):
+		case err != nil && unlessDamaged(name, err) == nil:
 			return true, lost(name, err)
 		case err != nil:
 			return true, unavailable(name, err)
 		}
-		for _, e := range page.Entries {
-			if e.Seq != s.next {
-				return true, lost(name, fmt.Errorf("%w: record %d where %d should be", stream.ErrCorrupt, e.Seq, s.next))
-			}
-			if e.Command() == stream.None && !isNop(e.Record) {
-				state, err := f.Apply(s.state, e)
-				if err != nil {
-					return true, lost(name, err)
-				}
-				s.state = state
-			}
-			s.next++
-			if each != nil {
-				each(e, s.state)
+		if leapErr != nil {
+			return true, leapErr
+		}
+		if !found {
+			tail = page.Tail
+			if err := s.take(name, f, page.Entries, each); err != nil {
+				return true, err
 			}
 		}
-		if s.next >= page.Tail {
+		if s.next >= tail {
 			return true, nil
 		}
 	}
+}
+
+// take adds entries, which must follow on what s has, and shows them to each.
+func (s *folded[S]) take(name stream.Name, f *Fold[S], entries []stream.Entry, each func(stream.Entry, S)) error {
+	for _, e := range entries {
+		if e.Seq != s.next {
+			return lost(name, fmt.Errorf("%w: record %d where %d should be", stream.ErrCorrupt, e.Seq, s.next))
+		}
+		if err := s.add(f, e); err != nil {
+			return lost(name, err)
+		}
+		if each != nil {
+			each(e, s.state)
+		}
+	}
+	return nil
+}
+
+// add adds the entry at s.next. On an error s is as it was.
+func (s *folded[S]) add(f *Fold[S], e stream.Entry) error {
+	if kind, _ := own(e.Record); kind == "" && e.Command() == stream.None {
+		state, err := f.Apply(s.state, e)
+		if err != nil {
+			return err
+		}
+		s.state = state
+	}
+	s.marks = s.marks.add(e, f.Format)
+	s.next++
+	return nil
 }
 
 func unavailable(name stream.Name, cause error) error {

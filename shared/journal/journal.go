@@ -7,7 +7,9 @@
 //
 // A state is the fold of one stream. Folds are kept in memory, so that a warm
 // process reads only what is new, and never trusted beyond that: they can be
-// thrown away at any time.
+// thrown away at any time. A cold process folds from position 0, or, if the fold
+// has snapshots, from the latest that is complete; from nowhere else, and never
+// over a gap.
 package journal
 
 import (
@@ -15,6 +17,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -31,6 +35,14 @@ type Options struct {
 	Budget time.Duration    // of one Update or AppendAt; 0: 10 s
 	Grace  time.Duration    // of what is left of the budget once the caller has gone; 0: 5 s
 	Folds  int              // folds kept in memory; 0: 16384
+	Log    *slog.Logger     // of snapshots that could not be written; nil: slog.Default
+
+	// Every is after how many bytes, each record counting as 1 KiB at least, a fold
+	// that has snapshots gets one; but never before as many bytes were written as
+	// the last one took. 0: 1 MiB; negative: never. Late is whether it is written
+	// after the answer (hosts that live on) or before it.
+	Every int
+	Late  bool
 }
 
 // A Journal folds streams and keeps what it folded. It may be used concurrently.
@@ -38,6 +50,9 @@ type Journal struct {
 	store stream.Store
 	o     Options
 	folds *lru.Cache[key, any] // *cell[S] of the fold's S
+	late  sync.WaitGroup       // snapshots
+	slots chan struct{}        // of late
+	sizes sizes                // standard, but in tests
 }
 
 // A key is a fold of a stream: the Fold's address tells two folds of one stream apart.
@@ -63,12 +78,22 @@ func New(store stream.Store, o Options) *Journal {
 	if o.Folds <= 0 {
 		o.Folds = 16384
 	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Every == 0 {
+		o.Every = stream.MaxPageBytes
+	}
 	folds, err := lru.New[key, any](o.Folds)
 	if err != nil {
 		panic("journal: " + err.Error()) // only for a size that is not positive
 	}
-	return &Journal{store: store, o: o, folds: folds}
+	return &Journal{store: store, o: o, folds: folds, slots: make(chan struct{}, maxLate), sizes: standard}
 }
+
+// Wait returns when the snapshots that are being written (Options.Late) are. A
+// host calls it before it closes the store; nothing is lost if it does not.
+func (j *Journal) Wait() { j.late.Wait() }
 
 // Pauses between repeats of what the store refused or did not answer.
 type Pauses struct{ b *backoff.ExponentialBackOff }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 
 	"agentchat/shared/api"
 	"agentchat/shared/stream"
@@ -42,6 +44,9 @@ func Update[S any](ctx context.Context, j *Journal, name stream.Name, f *Fold[S]
 	u.cell.mu.Unlock()
 	for {
 		done, state, err := u.attempt(ctx, decide)
+		if done && err == nil {
+			save(ctx, j, name, f, u.cell)
+		}
 		if done {
 			return state, err
 		}
@@ -69,10 +74,13 @@ func (u *update[S]) attempt(ctx context.Context, decide func(S) ([]stream.Record
 	began := u.j.o.Now()
 	var mine *S
 	exists, err := advance(ctx, u.j.store, u.name, u.fold, &u.at, func(e stream.Entry, after S) {
-		if n, _ := e.Header(nonceHeader); n == u.nonce && !isNop(e.Record) {
+		if kind, n := own(e.Record); n == u.nonce && kind == "" {
 			mine = &after
 		}
 	})
+	if err == nil && u.open != nil && *u.open < u.at.from { // it may have stood in what was trimmed
+		err = lost(u.name, stream.ErrTrimmed)
+	}
 	u.cell.mu.Lock()
 	u.cell.keep(u.at, began, err)
 	u.cell.mu.Unlock()
@@ -103,7 +111,7 @@ func (u *update[S]) attempt(ctx context.Context, decide func(S) ([]stream.Record
 			_ = u.pauses.Wait(ctx) // whether it exists now, the append tells
 		}
 	}
-	recs = stamped(recs, u.nonce)
+	recs = stamped(recs, u.nonce, u.at.marks.name())
 	ack, err := u.append(ctx, recs)
 	if err == nil && nop {
 		return true, u.at.state, refusal
@@ -124,11 +132,9 @@ func (u *update[S]) append(ctx context.Context, recs []stream.Record) (stream.Ac
 func (u *update[S]) applied(recs []stream.Record, ack stream.Ack) S {
 	s := u.at
 	for i, r := range recs {
-		state, err := u.fold.Apply(s.state, stream.Entry{Seq: ack.First + uint64(i), Timestamp: ack.Timestamp, Record: r}) // a batch is small
-		if err != nil {
+		if s.add(u.fold, stream.Entry{Seq: ack.First + uint64(i), Timestamp: ack.Timestamp, Record: r}) != nil { // a batch is small
 			break // the next read says so; this write happened
 		}
-		s = folded[S]{state, s.next + 1}
 	}
 	if len(recs) == 1 {
 		u.cell.mu.Lock()
@@ -167,19 +173,17 @@ func (u *update[S]) gaveUp(cause error) error {
 	return api.Errorf(api.Busy, "other writers were faster each time").Because(cause)
 }
 
-// stamped returns copies of recs that carry the nonce.
-func stamped(recs []stream.Record, nonce string) []stream.Record {
+// stamped returns copies of recs that carry the nonce, and name the latest snapshot.
+func stamped(recs []stream.Record, nonce string, latest *uint64) []stream.Record {
+	headers := []stream.Header{{Name: nonceHeader, Value: nonce}}
+	if latest != nil {
+		headers = append(headers, stream.Header{Name: snapshotHeader, Value: strconv.FormatUint(*latest, 10)})
+	}
 	out := make([]stream.Record, len(recs))
 	for i, r := range recs {
-		out[i] = stream.Record{Headers: append(r.Headers[:len(r.Headers):len(r.Headers)], stream.Header{Name: nonceHeader, Value: nonce}), Body: r.Body}
+		out[i] = stream.Record{Headers: slices.Concat(r.Headers, headers), Body: r.Body}
 	}
 	return out
-}
-
-func isNop(r stream.Record) bool {
-	kind, _ := r.Header(kindHeader)
-	_, ours := r.Header(nonceHeader)
-	return ours && kind == nopKind
 }
 
 func nonce(random io.Reader) string {

@@ -93,10 +93,19 @@ func (s *claiming) begin(ctx context.Context, to *agent.State) (epoch string, st
 	return epoch, start, answer, err
 }
 
-// findOurs looks for a message whose id has the form of ours, from about the time in it.
+// findOurs looks for a message whose id has the form of ours, from about the time
+// in it, and a page further back: the clock that made it may be wrong, which
+// in a short inbox is to do no harm.
 func (s *claiming) findOurs(ctx context.Context) (found *stream.Entry, next uint64, err error) {
 	start, err := s.m.around(ctx, s.l.inbox, s.made)
 	if err != nil {
+		return nil, 0, err
+	}
+	start -= min(start, stream.MaxPageRecords)
+	_, err = s.m.store.Read(ctx, s.l.inbox, stream.Start{Seq: start}, stream.Limit{Records: 1})
+	if trimmed, ok := errors.AsType[*stream.TrimmedError](err); ok {
+		start = trimmed.First
+	} else if err != nil {
 		return nil, 0, err
 	}
 	return s.m.scan(ctx, s.l, start)

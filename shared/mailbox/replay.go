@@ -16,9 +16,10 @@ import (
 // A Query selects deliveries of an inbox.
 type Query struct {
 	Agent          ident.Agent
-	Cursor         *uint64       // nil: the first retained position of the registration
-	Limit          int           // deliveries a page; 0: api.DefaultPageItems. Replay only
-	Wait           time.Duration // Replay: how long to wait at the tail
+	Cursor         *uint64         // nil: the first retained position of the registration
+	Limit          int             // deliveries a page; 0: api.DefaultPageItems. Replay only
+	Wait           time.Duration   // Replay: how long to wait at the tail
+	Until          <-chan struct{} // closed when nobody shall wait any longer; nil: never
 	Kind           api.Kind
 	From           ident.Agent
 	ConversationID ident.Conversation
@@ -33,7 +34,8 @@ const maxPassed = 10_000
 //
 // Records that the query does not ask for, and fences, are no deliveries, but the
 // cursor moves over them. At the tail the page is empty; with Wait, it is
-// answered as soon as there is a delivery, and after Wait at the latest.
+// answered as soon as there is a delivery, and when Wait has passed or Until is
+// closed at the latest.
 //
 // A cursor is refused if it is before the registration's first position
 // (GenerationChanged) or before the first retained one (HistoryTrimmed), both with
@@ -163,10 +165,17 @@ func (r *reader) take(p stream.Page) (full bool, err error) {
 	return false, nil
 }
 
-// await waits at the tail until there is a delivery, or for the query's Wait.
+// await waits at the tail until there is a delivery, for the query's Wait at most.
 func (r *reader) await(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, r.q.Wait)
 	defer cancel()
+	go func() {
+		select {
+		case <-r.q.Until:
+			cancel()
+		case <-waiting.Done():
+		}
+	}()
 	for p, err := range r.m.store.Follow(waiting, r.inbox, r.page.NextCursor, time.Hour) {
 		if err != nil {
 			if waiting.Err() != nil && ctx.Err() == nil {

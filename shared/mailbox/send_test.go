@@ -409,3 +409,17 @@ func TestSendConcurrent(t *testing.T) {
 		t.Errorf("%d messages; want %d", len(p.Deliveries), want)
 	}
 }
+
+// A process whose clock is far ahead makes ids of a time that is not the store's.
+// Repeating one is a repeat all the same, at least where the inbox is short.
+func TestRepeatUnderAWrongClock(t *testing.T) {
+	w := newWorld(t)
+	register(t, w.process(), "alice", "bob")
+	ahead := func() time.Time { return time.Now().Add(3 * time.Hour) }
+	m := mailbox.New(w.store, journal.New(w.store, journal.Options{Now: ahead}), mailbox.Options{Now: ahead})
+	first := send(t, m, draft("alice", "bob", "", "once"))
+	again := send(t, w.process(), draft("alice", "bob", envelope(t, first.Envelope).ID, "once"))
+	if !again.Replayed || again.SeqNum != first.SeqNum {
+		t.Errorf("repeat: at %d, replayed %t; want %d, true", again.SeqNum, again.Replayed, first.SeqNum)
+	}
+}

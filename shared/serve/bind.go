@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"agentchat/shared/api"
+	"agentchat/shared/ident"
 	"agentchat/shared/route"
 )
 
@@ -218,7 +219,7 @@ func (b *binder) bindHeader(v reflect.Value, h http.Header) error {
 
 func (x binding) bind(v reflect.Value, s string) error {
 	if err := x.set(v.FieldByIndex(x.index), s); err != nil {
-		return api.InvalidParameter(x.name, "%s: %v", x.name, err)
+		return api.InvalidParameter(x.name, "%s: %s", x.name, strings.TrimPrefix(err.Error(), ident.ErrSyntax.Error()+": "))
 	}
 	return nil
 }

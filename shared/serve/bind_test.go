@@ -14,6 +14,7 @@ import (
 
 	"agentchat/shared/api"
 	"agentchat/shared/env"
+	"agentchat/shared/ident"
 	"agentchat/shared/sse"
 )
 
@@ -99,6 +100,8 @@ func TestQueryRefuses(t *testing.T) {
 				w := do(h, http.MethodGet, "/v1/agents/alice/inbox?"+row.query, operator, "", "Accept", accept)
 				if p := problem(t, w); w.Code != http.StatusBadRequest || p.Code != api.Invalid || p.Parameter != row.parameter {
 					t.Errorf("?%s: %d %s; want 400 invalid, parameter %q", row.query, w.Code, w.Body, row.parameter)
+				} else if strings.Contains(p.Detail, ident.ErrSyntax.Error()) {
+					t.Errorf("?%s: %q; want what is wrong with it, without the name that Go has for it", row.query, p.Detail)
 				}
 			}
 		})

@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -16,13 +19,80 @@ import (
 // layoutVersion is that of keys.go and codec.go.
 const layoutVersion = 1
 
+// healing is how long opening goes on after the disk first refused something.
+const healing = 2 * time.Second
+
+// openWithin opens the database and returns the last number given. Pebble by
+// itself would never return from a disk that takes nothing: it repeats a flush
+// for ever, without a pause, and what it calls fatal it does not come back from. So
+// it opens on a goroutine of its own, which is left behind then; should it be
+// done after all, it closes the folder.
+func (e *Engine) openWithin(o Options) (number uint64, err error) {
+	type result struct {
+		number uint64
+		err    error
+	}
+	refused, opened, left := make(chan error, 1), make(chan result), make(chan struct{})
+	go func() {
+		var r result
+		if r.err = e.openDB(o, refused); r.err == nil {
+			if r.number, r.err = e.load(); r.err != nil {
+				r.err = errors.Join(fmt.Errorf("open %s: %w", o.Dir, r.err), e.closeDB())
+			}
+		}
+		select {
+		case opened <- r:
+		case <-left:
+			if r.err == nil {
+				_ = e.closeDB() // nobody is there to be told
+			}
+		}
+	}()
+	var late <-chan time.Time
+	for {
+		select {
+		case r := <-opened:
+			return r.number, r.err
+		case err = <-refused:
+			if late == nil {
+				late = time.After(healing)
+			}
+			continue
+		case <-late:
+			err = fmt.Errorf("%w: %w", ErrStorage, err)
+		case <-e.ended:
+			err = e.err()
+		}
+		close(left)
+		return 0, fmt.Errorf("open %s: %w", o.Dir, err)
+	}
+}
+
+// refusals returns what Pebble tells of writes of its own that failed. It repeats
+// them at once, thousands of times a second, so the log gets one a second, and
+// refused the first that it has room for.
+func (e *Engine) refusals(refused chan<- error) func(error) {
+	var last atomic.Int64 // when one was logged, in ms
+	return func(err error) {
+		select {
+		case refused <- err:
+		default:
+		}
+		now, was := e.nowMS(), last.Load()
+		if (was == 0 || now < was || now-was >= 1000) && last.CompareAndSwap(was, now) {
+			e.log.Warn("the disk refused a write, which is tried again", slog.Any("error", err))
+		}
+	}
+}
+
 // openDB opens Pebble as this package needs it.
-func (e *Engine) openDB(o Options) error {
+func (e *Engine) openDB(o Options, refused chan<- error) error {
 	// The newest format, also because its tables are written without channels
 	// that Pebble shares between databases: those break synctest.
 	po := &pebble.Options{
 		FS:                 o.FS,
 		Logger:             pebbleLog{e},
+		EventListener:      &pebble.EventListener{BackgroundError: e.refusals(refused)},
 		FormatMajorVersion: pebble.FormatNewest,
 		MemTableSize:       32 << 20,
 		CacheSize:          16 << 20,
@@ -52,6 +122,9 @@ func (e *Engine) openDB(o Options) error {
 		return fmt.Errorf("make the data folder: %w", err)
 	}
 	lock, err := pebble.LockDirectory(dir, po.FS)
+	if _, ok := errors.AsType[*fs.PathError](err); ok { // there is not even a file to be locked
+		return fmt.Errorf("lock %s: %w", dir, err)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %s is open in another process: %w", ErrLocked, dir, err)
 	}

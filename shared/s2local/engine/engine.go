@@ -11,7 +11,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -85,12 +84,9 @@ func Open(o Options) (*Engine, error) {
 	e.reg.streams = map[streamKey]*state{}
 	e.reg.basins = map[string]*basinMeta{}
 	e.reg.numbers = map[uint32]*basinMeta{}
-	if err := e.openDB(o); err != nil {
-		return nil, err
-	}
-	number, err := e.load()
+	number, err := e.openWithin(o)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", o.Dir, err), e.closeDB())
+		return nil, err
 	}
 	e.queue.init()
 	c := &committer{e: e, number: number}
@@ -100,7 +96,9 @@ func Open(o Options) (*Engine, error) {
 }
 
 // Close lets what was submitted finish, ends readers and watchers with
-// ErrClosed, and closes the folder. It returns when nothing of the engine runs.
+// ErrClosed, and closes the folder. It returns when nothing of the engine runs,
+// or with ErrStorage when the disk takes nothing for 10 s: then the folder stays
+// locked until the process ends, or the disk works again.
 func (e *Engine) Close() error {
 	e.open.Lock()
 	if e.closed {
@@ -114,10 +112,26 @@ func (e *Engine) Close() error {
 	if e.stuck.Load() { // the folder stays locked: Pebble may yet write to it
 		return e.err()
 	}
-	e.running.Wait()
-	e.end(ErrClosed)
-	return e.closeDB()
+	closed := make(chan error, 1)
+	go func() {
+		e.running.Wait()
+		e.end(ErrClosed)
+		closed <- e.closeDB()
+	}()
+	late := time.NewTimer(parting)
+	defer late.Stop()
+	select {
+	case err := <-closed:
+		return err
+	case <-late.C:
+		err := fmt.Errorf("%w: the disk did not take what was left within %v", ErrStorage, parting)
+		e.fail(err) // of what was submitted nobody knows whether it is stored
+		return err
+	}
 }
+
+// parting is how long Close waits for the disk.
+const parting = 10 * time.Second
 
 // Failed returns a channel that is closed when the engine answers no more: the
 // disk refused a commit, or Close.

@@ -3,9 +3,12 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"io"
+	"io/fs"
 	"log/slog"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -208,4 +211,116 @@ func TestStall(t *testing.T) {
 			t.Errorf("the next append: at %d; want it behind %d", ack.Start.Seq, queued)
 		}
 	})
+}
+
+// A disk that takes nothing does not keep Close from returning; whoever waits is told.
+func TestCloseOnAStalledDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stalled atomic.Bool
+		resume := make(chan struct{})
+		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if stalled.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+				<-resume
+			}
+			return nil
+		}))
+		e, err := engine.Open(engine.Options{Dir: "data", FS: fs, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := e.EnsureBasin(t.Context(), basin, engine.BasinConfig{CreateOnAppend: true}); err != nil {
+			t.Fatal(err)
+		}
+		stalled.Store(true)
+		p := e.Submit(basin, "s", input("x"))
+		began := time.Now()
+		if err := e.Close(); !errors.Is(err, engine.ErrStorage) {
+			t.Errorf("close: err = %v; want ErrStorage", err)
+		}
+		if took := time.Since(began); took != 10*time.Second {
+			t.Errorf("close took %v; want 10 s", took)
+		}
+		if _, err := e.Tail(t.Context(), basin, "s"); !errors.Is(err, engine.ErrStorage) {
+			t.Errorf("tail: err = %v; want ErrStorage", err)
+		}
+		close(resume) // the disk works again
+		if _, err := p.Wait(t.Context()); err != nil && !errors.Is(err, engine.ErrStorage) {
+			t.Errorf("what was submitted: err = %v; want an ack or ErrStorage", err)
+		}
+	})
+}
+
+// A disk that takes nothing, as a full one, does not keep Open from returning,
+// whatever it is refusing: a log, a table or the manifest, of a folder that is new or
+// holds much. When the disk works, everything is there.
+func TestOpenOnAFullDisk(t *testing.T) {
+	tests := []struct {
+		name  string
+		holds int    // bytes, in a log that was not flushed
+		file  string // what is refused
+	}{
+		{"a table, of a folder that holds much", 1 << 20, ".sst"},
+		{"the manifest, of a folder that holds much", 1 << 20, "MANIFEST"},
+		{"a log, of a folder that holds much", 1 << 20, ".log"},
+		{"a log, of a new folder", 0, ".log"},
+		{"the manifest, of a new folder", 0, "MANIFEST"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			disk := vfs.NewCrashableMem()
+			quiet := slog.New(slog.DiscardHandler)
+			if tt.holds > 0 {
+				e := open(t, engine.Options{Dir: "data", FS: disk, Log: quiet})
+				if _, _, err := e.EnsureBasin(t.Context(), basin, engine.BasinConfig{CreateOnAppend: true}); err != nil {
+					t.Fatal(err)
+				}
+				add(t, e, "s", input(strings.Repeat("x", tt.holds/2)))
+				disk = disk.CrashClone(vfs.CrashCloneCfg{})
+			}
+			var full atomic.Bool
+			full.Store(true)
+			fs := errorfs.Wrap(disk.CrashClone(vfs.CrashCloneCfg{}), errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if full.Load() && strings.Contains(op.Path, tt.file) && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+					return errDisk
+				}
+				return nil
+			}))
+			opened := make(chan error, 1)
+			go func() {
+				_, err := engine.Open(engine.Options{Dir: "data", FS: fs, Log: quiet})
+				opened <- err
+			}()
+			select {
+			case err := <-opened:
+				if err == nil || !strings.Contains(err.Error(), errDisk.Error()) {
+					t.Errorf("open: err = %v; want one that says %q", err, errDisk)
+				}
+			case <-time.After(20 * time.Second):
+				t.Error("open did not return")
+			}
+			full.Store(false) // ends what was left behind
+			e := open(t, engine.Options{Dir: "data", FS: disk, Log: quiet})
+			if tt.holds > 0 {
+				if got := len(bodies(t, e, "s", 0)); got < tt.holds/2 {
+					t.Errorf("%d bytes are there; want %d", got, tt.holds/2)
+				}
+			}
+		})
+	}
+}
+
+// A folder whose lock can't be made, as on a disk that can only be read, is not
+// said to be in use.
+func TestNoLock(t *testing.T) {
+	_, err := engine.Open(engine.Options{Dir: "data", FS: readOnly{vfs.NewMem()}, Log: slog.New(slog.DiscardHandler)})
+	if !errors.Is(err, syscall.EROFS) || errors.Is(err, engine.ErrLocked) {
+		t.Errorf("open: err = %v; want EROFS, and not ErrLocked", err)
+	}
+}
+
+type readOnly struct{ vfs.FS }
+
+func (readOnly) Lock(name string) (io.Closer, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EROFS}
 }

@@ -17,7 +17,7 @@ import (
 // call, or a deletion, has left half done is finished. Created says that this call
 // completed the registration: of several at the same time, one.
 //
-// On an error the registration may be half done; then nobody can use it yet.
+// On an error the registration may be half done; then nobody can use it yet, and it is OutcomeUnknown.
 func (m *Mailbox) Register(ctx context.Context, id ident.Agent, p api.Profile) (*api.RegisterResponse, error) {
 	ctx, cancel := journal.Outlive(ctx, budget, grace)
 	defer cancel()
@@ -231,10 +231,11 @@ func mayClose(s *agent.State, g ident.Generation, epoch string) bool {
 	return s.Phase == agent.Deleted || s.Phase == agent.Registering && openedFor(epoch) != g
 }
 
-// halfDone is the error of a step that could not be finished: repeating the call does.
+// halfDone is the error of a step that could not be finished, behind one that was:
+// it is not true that nothing was written. Repeating the call finishes it.
 func halfDone(cause error) error {
-	if e, ok := errors.AsType[*api.Error](cause); ok {
+	if e, ok := errors.AsType[*api.Error](cause); ok && e.Code != api.Unavailable {
 		return e
 	}
-	return unavailable(cause)
+	return api.Errorf(api.OutcomeUnknown, "the change was begun and may not be finished; repeating the request finishes it").Because(cause)
 }

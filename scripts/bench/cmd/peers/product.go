@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -34,7 +35,7 @@ func init() {
 				return rawhttp.Request("POST", "/v1/agents/bench/messages", addr, "application/json", m.Bytes(), auth)
 			},
 			follow: func(s, _ int) []byte {
-				return rawhttp.Request("GET", fmt.Sprintf("/v1/agents/s%d/inbox?follow=true", s), addr, "", nil, auth)
+				return rawhttp.Request("GET", fmt.Sprintf("/v1/agents/s%d/inbox?follow=true&cursor=%d", s, tailOf(addr, auth, s)), addr, "", nil, auth)
 			},
 			read: func(s int, from uint64, limit int) []byte {
 				return rawhttp.Request("GET", fmt.Sprintf("/v1/agents/s%d/inbox?cursor=%d&limit=%d", s, from, limit), addr, "", nil, auth)
@@ -44,8 +45,21 @@ func init() {
 	}
 }
 
+// tailOf returns the tail of an inbox: the other servers follow from now on, too.
+func tailOf(addr, auth string, s int) uint64 {
+	var page struct {
+		Tail uint64 `json:"tail"`
+	}
+	must(call(http.MethodGet, addr, fmt.Sprintf("/v1/agents/s%d/inbox?limit=1", s), auth, "", &page))
+	return page.Tail
+}
+
 func register(addr, auth, name string) error {
-	r, err := http.NewRequest(http.MethodPut, "http://"+addr+"/v1/agents/"+name, strings.NewReader("{}"))
+	return call(http.MethodPut, addr, "/v1/agents/"+name, auth, "{}", &struct{}{})
+}
+
+func call(method, addr, path, auth, body string, answer any) error {
+	r, err := http.NewRequest(method, "http://"+addr+path, strings.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -55,9 +69,9 @@ func register(addr, auth, name string) error {
 	if err != nil {
 		return err
 	}
-	resp.Body.Close()
+	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("register %s: %s", name, resp.Status)
+		return fmt.Errorf("%s %s: %s", method, path, resp.Status)
 	}
-	return nil
+	return json.NewDecoder(resp.Body).Decode(answer)
 }

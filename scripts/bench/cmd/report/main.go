@@ -78,14 +78,19 @@ func (t *tables) at(discipline, server string) *cell {
 }
 
 func (t *tables) write(w *bufio.Writer, discipline string) {
+	paced := strings.Contains(discipline, "@") // the rate is given, the latency is measured
+	product := t.cells[[2]string{discipline, "product"}]
 	unit, isFigure := t.units[discipline]
 	fmt.Fprintf(w, "\n### %s\n\n", strings.ToUpper(discipline[:1])+discipline[1:])
 	if isFigure {
 		fmt.Fprintf(w, "| server | %s |\n|---|---|\n", strings.Replace(unit, "us", "µs", 1))
 	} else {
-		fmt.Fprint(w, "| server | a second | p50 µs | p99 µs | product is |\n|---|---|---|---|---|\n")
+		of := "rate"
+		if paced {
+			of = "p50"
+		}
+		fmt.Fprintf(w, "| server | a second | p50 µs | p99 µs | %s of product is |\n|---|---|---|---|---|\n", of)
 	}
-	product := t.cells[[2]string{discipline, "product"}]
 	for _, s := range t.servers {
 		c := t.cells[[2]string{discipline, s}]
 		switch {
@@ -96,6 +101,9 @@ func (t *tables) write(w *bufio.Writer, discipline string) {
 			ratio := ""
 			if product != nil && s != "product" {
 				ratio = fmt.Sprintf("%.2f x", median(product.rate)/median(c.rate))
+				if paced {
+					ratio = fmt.Sprintf("%.2f x", median(product.p50)/median(c.p50))
+				}
 			}
 			fmt.Fprintf(w, "| %s | %.0f | %.0f | %.0f | %s |\n", s, median(c.rate), median(c.p50), median(c.p99), ratio)
 		}

@@ -79,7 +79,7 @@ func parseConfig(get func(key string) string) (Config, error) {
 		S2Endpoint:   r.url("s2Endpoint"),
 		Retention:    r.get("retention"),
 		StreamMaxAge: r.duration("streamMaxAge", 5*time.Minute, minAge, maxAge),
-		CORSOrigins:  r.match("corsOrigins", "", `\*|https?://[^\s/,]+(,https?://[^\s/,]+)*`),
+		CORSOrigins:  r.match("corsOrigins", "", `\*|https?://[a-z0-9.-]+(:[0-9]+)?(,https?://[a-z0-9.-]+(:[0-9]+)?)*`),
 		Domain:       r.match("domain", "", `([a-z0-9-]+\.)+[a-z]{2,}`),
 		Certificate:  r.match("certificate", "", `arn:aws:acm:us-east-1:[0-9]{12}:certificate/[0-9a-f-]+`),
 		WebACL:       r.match("waf", "", `arn:aws:wafv2:us-east-1:[0-9]{12}:global/webacl/[^/]+/[0-9a-f-]+`),
@@ -127,8 +127,8 @@ func (r *reader) match(key, unset, pattern string) string {
 
 func (r *reader) url(key string) string {
 	s := r.get(key)
-	if u, err := url.Parse(s); s != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || strings.HasSuffix(s, "/")) {
-		r.fail(key, "is not an https URL without user, query and slash at its end")
+	if u, err := url.Parse(s); s != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(s, "?#") || strings.HasSuffix(s, "/")) {
+		r.fail(key, "is not an https URL without user, query, fragment and slash at its end")
 	}
 	return s
 }

@@ -88,7 +88,7 @@ func (d *deployment) outputs() {
 		{"Step1Init", on + "agent-chat init", "Make the basins: with AGENT_CHAT_S2_TOKEN set to a token that may"},
 		{
 			"Step2S2Token", "aws secretsmanager put-secret-value --region " + region + " --secret-string file:///dev/stdin --secret-id " + arn(route.S2Token),
-			"Give the functions a narrow token of S2 (agent-chat init --print-token-scope): run this, type it, and end with Ctrl-D",
+			"Give the functions a narrow token of S2 (" + on + "agent-chat init --print-token-scope): run this, type it, and end with Ctrl-D",
 		},
 		{"Step3Token", "export AGENT_CHAT_URL=" + d.edge.url + " AGENT_CHAT_TOKEN=$(" + api + ")", "Be the operator in this shell"},
 		{"Step4Check", "agent-chat doctor", "See that all is well"},

@@ -111,6 +111,10 @@ func advice(err error) string {
 	}
 	p := e.Problem
 	switch {
+	case p.Code == "" && e.Status == 429: // Lambda's, and other fronts'
+		return "Nothing was done: as many calls are in progress as the server takes. Try again in a moment."
+	case p.Code == "" && e.Status/100 != 5:
+		return "That was no answer of agent-chat; is AGENT_CHAT_URL right?"
 	case e.Status == 401:
 		return "AGENT_CHAT_TOKEN is not one that this server knows." + seeDoctor
 	case e.Status == 403:
@@ -129,8 +133,6 @@ func advice(err error) string {
 			names[i] = string(s)
 		}
 		return "Sent by " + strings.Join(names, ", ") + "."
-	case p.Code == "" && e.Status/100 != 5:
-		return "That was no answer of agent-chat; is AGENT_CHAT_URL right?"
 	}
 	return ""
 }

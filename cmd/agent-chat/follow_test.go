@@ -86,3 +86,28 @@ func shape(s string) string {
 	}
 	return b.String()
 }
+
+// What stands in front of the functions answers in its own words: that too many
+// run is no reason to doubt the URL, and a refusal is none of the credential.
+func TestAnswersOfTheFront(t *testing.T) {
+	for _, tt := range []struct {
+		status, exit int
+		body, advice string
+	}{
+		{http.StatusTooManyRequests, exitUnavailable, `{"Message":"Rate Exceeded."}`, "Nothing was done: as many calls are in progress as the server takes. Try again in a moment."},
+		{http.StatusForbidden, exitRefused, `{"Message":"Forbidden"}`, "That was no answer of agent-chat; is AGENT_CHAT_URL right?"},
+	} {
+		t.Run(http.StatusText(tt.status), func(t *testing.T) {
+			t.Parallel()
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, tt.body, tt.status) }))
+			defer srv.Close()
+			var errOut bytes.Buffer
+			a := &app{out: io.Discard, errOut: &errOut, getenv: func(name string) string {
+				return map[string]string{"AGENT_CHAT_URL": srv.URL, "AGENT_CHAT_TOKEN": "secret-token"}[name]
+			}}
+			if status := a.run(t.Context(), []string{"whoami"}); status != tt.exit || !strings.HasSuffix(errOut.String(), "  "+tt.advice+"\n") {
+				t.Errorf("exit status %d, said\n%swant %d, and at the end %q", status, errOut.String(), tt.exit, tt.advice)
+			}
+		})
+	}
+}

@@ -4,9 +4,11 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -152,12 +154,7 @@ func (b *binder) bindQuery(v reflect.Value, raw string) (map[string]string, erro
 }
 
 func (b *binder) unknown(said map[string]string) error {
-	least := ""
-	for name := range said {
-		if least == "" || name < least {
-			least = name
-		}
-	}
+	least := slices.Min(slices.Collect(maps.Keys(said)))
 	names := make([]string, len(b.query))
 	for i, x := range b.query {
 		names[i] = x.name

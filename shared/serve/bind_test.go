@@ -86,6 +86,7 @@ func TestQueryRefuses(t *testing.T) {
 		{"unknown, other case", "Cursor=1", "Cursor"},
 		{"first unknown by name", "z=1&b=2&limit=3", "b"},
 		{"unknown and nameless", "=1", ""},
+		{"nameless before others", "x=1&=1&y=1", ""},
 		{"path field in the query", "agent=bob", "agent"},
 		{"header field in the query", "Last-Event-ID=4", "Last-Event-ID"},
 		{"malformed escape in a value", "cursor=%2", "cursor"},

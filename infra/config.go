@@ -22,6 +22,7 @@ var settings = map[string]string{
 	"retention":    "how long inboxes keep a message, as 720h, at least 192h; default for ever",
 	"streamMaxAge": "longest life of a live stream, 10s to 14m; default 5m",
 	"corsOrigins":  "origins of browsers that may call, separated by commas; default none",
+	"version":      "what /healthz says is running; make synth gives git's",
 	"domain":       "domain name of the service; needs certificate",
 	"certificate":  "ARN of the domain's ACM certificate in us-east-1",
 	"waf":          "ARN of a WAF web ACL for CloudFront, in us-east-1",
@@ -49,6 +50,7 @@ type Config struct {
 	Retention    string // "": for ever
 	StreamMaxAge time.Duration
 	CORSOrigins  string
+	Version      string // "": none is told
 	Domain       string // "": CloudFront's own
 	Certificate  string
 	WebACL       string
@@ -80,6 +82,7 @@ func parseConfig(get func(key string) string) (Config, error) {
 		Retention:    r.get("retention"),
 		StreamMaxAge: r.duration("streamMaxAge", 5*time.Minute, minAge, maxAge),
 		CORSOrigins:  r.match("corsOrigins", "", `\*|https?://[a-z0-9.-]+(:[0-9]+)?(,https?://[a-z0-9.-]+(:[0-9]+)?)*`),
+		Version:      r.match("version", "", `[A-Za-z0-9._-]{1,64}`),
 		Domain:       r.match("domain", "", `([a-z0-9-]+\.)+[a-z]{2,}`),
 		Certificate:  r.match("certificate", "", `arn:aws:acm:us-east-1:[0-9]{12}:certificate/[0-9a-f-]+`),
 		WebACL:       r.match("waf", "", `arn:aws:wafv2:us-east-1:[0-9]{12}:global/webacl/[^/]+/[0-9a-f-]+`),

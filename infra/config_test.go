@@ -31,7 +31,7 @@ func TestParseConfigDefaults(t *testing.T) {
 func TestParseConfigAll(t *testing.T) {
 	got := config(deployments["full"])
 	want := Config{
-		Stage: "prod", Basin: "acme-chat", S2Endpoint: "https://s2.example.org", Retention: "720h", StreamMaxAge: 10 * time.Minute,
+		Stage: "prod", Version: "v1.2.3", Basin: "acme-chat", S2Endpoint: "https://s2.example.org", Retention: "720h", StreamMaxAge: 10 * time.Minute,
 		CORSOrigins: "https://app.example.org", Domain: "chat.example.org",
 		Certificate: "arn:aws:acm:us-east-1:111122223333:certificate/0a1b2c3d-0000-4000-8000-000000000000",
 		WebACL:      "arn:aws:wafv2:us-east-1:111122223333:global/webacl/chat/0a1b2c3d-0000-4000-8000-000000000000",

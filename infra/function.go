@@ -97,6 +97,7 @@ func (d *deployment) environment(needs route.Family) (environment map[string]*st
 		"AGENT_CHAT_S2_ENDPOINT":  d.S2Endpoint,
 		"AGENT_CHAT_RETENTION":    d.Retention,
 		"AGENT_CHAT_CORS_ORIGINS": d.CORSOrigins,
+		"AGENT_CHAT_VERSION":      d.Version,
 	} {
 		if value != "" {
 			environment[name] = &value

@@ -24,6 +24,7 @@ const (
 	Retention    = "AGENT_CHAT_RETENTION"
 	StreamMaxAge = "AGENT_CHAT_STREAM_MAX_AGE"
 	CORSOrigins  = "AGENT_CHAT_CORS_ORIGINS"
+	Version      = "AGENT_CHAT_VERSION"
 	OriginLock   = "AGENT_CHAT_ORIGIN_LOCK" // of a Lambda function: see lambdahost
 	URL          = "AGENT_CHAT_URL"
 	Token        = "AGENT_CHAT_TOKEN"
@@ -65,6 +66,7 @@ func Read(getenv func(string) string) (Config, error) {
 		Retention:    read(&r, Retention, atLeast(minRetention)),
 		StreamMaxAge: read(&r, StreamMaxAge, atLeast(minStreamMaxAge)),
 		Origins:      read(&r, CORSOrigins, origins),
+		Version:      read(&r, Version, version),
 	}
 	if c.Basin == "" {
 		c.Basin = defaultBasin
@@ -119,6 +121,13 @@ func endpoint(s string) (string, error) {
 		return "", errors.New("not an http or https URL without user, query and fragment, as https://chat.example.net")
 	}
 	return u.String(), nil
+}
+
+func version(s string) (string, error) {
+	if len(s) > 64 || strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0 {
+		return "", errors.New("not one word of ASCII, 64 characters at most")
+	}
+	return s, nil
 }
 
 func basin(s string) (string, error) { return s, stream.CheckBasins(s) }

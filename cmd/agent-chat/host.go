@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	drainTimeout  = 10 * time.Second // what calls in progress get at the end
+	drainTimeout  = 15 * time.Second // what calls in progress get at the end: longer than a write may take to learn its outcome
 	headerTimeout = 10 * time.Second // to send a request's header
 	idleTimeout   = 2 * time.Minute  // between requests on one connection
 	maxHeader     = 256 << 10        // cursors of many inboxes may travel in a header

@@ -75,7 +75,7 @@ func TestBrokenStoreEndsHost(t *testing.T) {
 }
 
 // The end of a host lets a call in progress finish, and is bounded: a caller that
-// never sends the rest of its body holds it for 10 seconds, no longer.
+// never sends the rest of its body holds it for 15 seconds, no longer.
 func TestDrainIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -85,7 +85,7 @@ func TestDrainIsBounded(t *testing.T) {
 		want  string
 	}{
 		{"the rest comes", 3 * time.Second, 3 * time.Second, 4 * time.Second, "HTTP/1.1 404 Not Found"},
-		{"the rest never comes", time.Hour, 9 * time.Second, 11 * time.Second, ""},
+		{"the rest never comes", time.Hour, 14 * time.Second, 16 * time.Second, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

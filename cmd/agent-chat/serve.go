@@ -34,7 +34,7 @@ Other variables: AGENT_CHAT_ADMIN_TOKEN, AGENT_CHAT_RETENTION,
 AGENT_CHAT_STREAM_MAX_AGE, AGENT_CHAT_CORS_ORIGINS.
 
 SIGTERM and SIGINT end it cleanly: streams end between events, calls in progress
-get 10 seconds. A second signal ends it at once.`,
+get 15 seconds. A second signal ends it at once.`,
 		Example: `  AGENT_CHAT_API_TOKEN=... agent-chat serve --data /var/lib/agent-chat --listen :8080
   AGENT_CHAT_API_TOKEN=... AGENT_CHAT_S2_TOKEN=... AGENT_CHAT_BASIN=acme-chat-7f3a agent-chat serve`,
 		Args: takes(0, 0),

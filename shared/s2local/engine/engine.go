@@ -47,8 +47,8 @@ type Engine struct {
 	reg   registry
 	cache cache
 
-	open    sync.RWMutex // held for reading while the database is used from outside the committer
-	closed  bool
+	open    sync.RWMutex          // held for reading while the database is used from outside the committer
+	closed  atomic.Bool           // Close has begun
 	failure atomic.Pointer[error] // what every call gives, once set
 	ended   chan struct{}         // closed when failure is set
 	stuck   atomic.Bool           // Pebble is in Fatalf and can't be closed
@@ -100,13 +100,9 @@ func Open(o Options) (*Engine, error) {
 // or with ErrStorage when the disk takes nothing for 10 s: then the folder stays
 // locked until the process ends, or the disk works again.
 func (e *Engine) Close() error {
-	e.open.Lock()
-	if e.closed {
-		e.open.Unlock()
+	if !e.closed.CompareAndSwap(false, true) {
 		return nil
 	}
-	e.closed = true
-	e.open.Unlock()
 	e.queue.close()
 	close(e.quit)
 	if e.stuck.Load() { // the folder stays locked: Pebble may yet write to it
@@ -114,8 +110,10 @@ func (e *Engine) Close() error {
 	}
 	closed := make(chan error, 1)
 	go func() {
-		e.running.Wait()
+		e.running.Wait() // before the lock, which who waits for a stalled disk may hold
 		e.end(ErrClosed)
+		e.open.Lock() //nolint:staticcheck // an empty section: it waits for who is in the database; nobody enters it any more
+		e.open.Unlock()
 		closed <- e.closeDB()
 	}()
 	late := time.NewTimer(parting)
@@ -170,7 +168,7 @@ func (e *Engine) end(err error) bool {
 func (e *Engine) enter() error {
 	e.open.RLock()
 	err := e.err()
-	if err == nil && e.closed {
+	if err == nil && e.closed.Load() {
 		err = ErrClosed
 	}
 	if err != nil {

@@ -112,9 +112,10 @@ func (e *Engine) Close() error {
 	go func() {
 		e.running.Wait() // before the lock, which who waits for a stalled disk may hold
 		e.end(ErrClosed)
-		e.open.Lock() //nolint:staticcheck // an empty section: it waits for who is in the database; nobody enters it any more
+		e.open.Lock() // waits for who is in the database; nobody enters it any more
+		err := e.closeDB()
 		e.open.Unlock()
-		closed <- e.closeDB()
+		closed <- err
 	}()
 	late := time.NewTimer(parting)
 	defer late.Stop()

@@ -20,6 +20,10 @@ func FuzzGeneration(f *testing.F) { fuzz(f, ident.ParseGeneration, 16, "/\\%?#: 
 
 func FuzzKey(f *testing.F) { fuzz(f, ident.ParseKey, 32, "/\\%?#: ~@,*\"'<>&=+.-_") }
 
+func FuzzChat(f *testing.F) { fuzz(f, ident.ParseChat, 37, "/\\%?#: ~@,*\"'<>&=+.-") }
+
+func FuzzOperation(f *testing.F) { fuzz(f, ident.ParseOperation, 46, "/\\%?#: ~@,*\"'<>&=+.") }
+
 func FuzzConversation(f *testing.F) { fuzz(f, ident.ParseConversation, 256, "") }
 
 func FuzzCorrelation(f *testing.F) { fuzz(f, ident.ParseCorrelation, 256, "") }

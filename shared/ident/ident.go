@@ -44,6 +44,14 @@ type Generation string
 // A Key is the public id of an agent key: 1-32 of a-z 0-9.
 type Key string
 
+// A Chat is the id of a signed chat, derived from the registrations that it is
+// between: "chat_" and 32 lower-case hexadecimal digits.
+type Chat string
+
+// An Operation is the id of one write to a signed chat, derived from what it
+// writes: "op_" and the 43 characters of a SHA-256 in base64url.
+type Operation string
+
 // ParseAgent returns s as an Agent, or an error that says what is wrong.
 func ParseAgent(s string) (Agent, error) { return parse[Agent](s) }
 
@@ -65,6 +73,12 @@ func ParseGeneration(s string) (Generation, error) { return parse[Generation](s)
 // ParseKey returns s as a Key, or an error that says what is wrong.
 func ParseKey(s string) (Key, error) { return parse[Key](s) }
 
+// ParseChat returns s as a Chat, or an error that says what is wrong.
+func ParseChat(s string) (Chat, error) { return parse[Chat](s) }
+
+// ParseOperation returns s as an Operation, or an error that says what is wrong.
+func ParseOperation(s string) (Operation, error) { return parse[Operation](s) }
+
 // UnmarshalText sets a to the agent id in b.
 func (a *Agent) UnmarshalText(b []byte) error { return set(a, b) }
 
@@ -85,6 +99,12 @@ func (g *Generation) UnmarshalText(b []byte) error { return set(g, b) }
 
 // UnmarshalText sets k to the key id in b.
 func (k *Key) UnmarshalText(b []byte) error { return set(k, b) }
+
+// UnmarshalText sets c to the chat id in b.
+func (c *Chat) UnmarshalText(b []byte) error { return set(c, b) }
+
+// UnmarshalText sets o to the operation id in b.
+func (o *Operation) UnmarshalText(b []byte) error { return set(o, b) }
 
 type id interface {
 	~string
@@ -128,6 +148,14 @@ func (Key) rule() rule {
 	return rule{noun: "a key id", max: 32, inner: lower + digit, outer: lower + digit, shape: "1-32 lower-case letters or digits"}
 }
 
+func (Chat) rule() rule {
+	return rule{noun: "a chat id", prefix: "chat_", min: 37, max: 37, inner: hexDigit, outer: hexDigit, shape: "chat_ and 32 lower-case hexadecimal digits"}
+}
+
+func (Operation) rule() rule {
+	return rule{noun: "an operation id", prefix: "op_", min: 46, max: 46, inner: alnum + "_-", outer: alnum + "_-", shape: "op_ and 43 characters of base64url"}
+}
+
 const (
 	lower    = "abcdefghijklmnopqrstuvwxyz"
 	digit    = "0123456789"
@@ -138,7 +166,8 @@ const (
 // A rule is one grammar. An empty inner set means any UTF-8 but control characters.
 type rule struct {
 	noun, shape  string
-	min, max     int
+	prefix       string
+	min, max     int // bytes, the prefix included
 	inner, outer string
 }
 
@@ -160,7 +189,8 @@ func set[T id](p *T, b []byte) error {
 }
 
 func (r rule) check(s string) error {
-	if s == "" || len(s) < r.min || len(s) > r.max || !r.allows(s) {
+	rest, begins := strings.CutPrefix(s, r.prefix)
+	if rest == "" || !begins || len(s) < r.min || len(s) > r.max || !r.allows(rest) {
 		return fmt.Errorf("%w: %s is %s", ErrSyntax, r.noun, r.shape)
 	}
 	return nil

@@ -54,6 +54,19 @@ func TestKey(t *testing.T) {
 		[]string{a(33), "A", "a-b", "a.b", "a_b", "a~b"})
 }
 
+func TestChat(t *testing.T) {
+	hex := strings.Repeat("0123456789abcdef", 2)
+	check(t, ident.ParseChat, "chat_ and 32 lower-case hexadecimal digits",
+		[]string{"chat_" + hex},
+		[]string{"chat_", hex, "CHAT_" + hex, "chat-" + hex, "chat_" + hex[1:], "chat_" + hex + "0", "chat_" + strings.ToUpper(hex), "xchat_" + hex[1:], hex + "chat_"})
+}
+
+func TestOperation(t *testing.T) {
+	check(t, ident.ParseOperation, "op_ and 43 characters of base64url",
+		[]string{"op_" + a(43), "op_-_" + a(41), "op_" + a(42) + "-"},
+		[]string{"op_", a(46), "Op_" + a(43), "op_" + a(42), "op_" + a(44), "op_" + a(42) + "=", "op_" + a(42) + "+", "op_" + a(42) + "/"})
+}
+
 func TestConversationAndCorrelation(t *testing.T) {
 	good := []string{
 		"a", "/", "..", " ", "task-42", "Ünïcode 日本 \U0001F600", "a/b?c=d#e", "jos\u00e9", "jose\u0301", "\u2028",

@@ -24,6 +24,20 @@ func Claim(sender ident.Agent, g ident.Generation, id ident.Message) Name {
 	return Name{Ops, "sends/" + string(sender) + "/" + string(g) + "/" + string(id)}
 }
 
+// Chat holds what a signed chat is: its parties, its permissions.
+func Chat(id ident.Chat) Name { return Name{Main, "chats/" + string(id)} }
+
+// Direction holds what author writes in a signed chat, as signed records, and
+// the fences of those who own it.
+func Direction(id ident.Chat, author ident.Agent) Name {
+	return Name{Main, "chats/" + string(id) + "/" + string(author)}
+}
+
+// ChatIndex holds a record for each chat that one registration of agent is a party to.
+func ChatIndex(agent ident.Agent, g ident.Generation) Name {
+	return Name{Main, "chat-index/" + string(agent) + "/" + string(g)}
+}
+
 // Basin returns where the stream is.
 func (n Name) Basin() Basin { return n.basin }
 

@@ -22,6 +22,9 @@ func TestNames(t *testing.T) {
 		{"inbox", stream.Inbox("bob"), "inbox/bob", stream.Main},
 		{"agent", stream.Agent("a.b-c"), "agents/a.b-c", stream.Main},
 		{"claim", stream.Claim("alice", "0123456789abcdef", "urn:x"), "sends/alice/0123456789abcdef/urn:x", stream.Ops},
+		{"chat", stream.Chat("chat_0123456789abcdef0123456789abcdef"), "chats/chat_0123456789abcdef0123456789abcdef", stream.Main},
+		{"direction", stream.Direction("chat_0123456789abcdef0123456789abcdef", "a.b"), "chats/chat_0123456789abcdef0123456789abcdef/a.b", stream.Main},
+		{"chat index", stream.ChatIndex("alice", "0123456789abcdef"), "chat-index/alice/0123456789abcdef", stream.Main},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.got.String() != tt.want || tt.got.Basin() != tt.basin || tt.got.IsZero() {
@@ -41,6 +44,7 @@ func TestNames(t *testing.T) {
 func TestNamesDiffer(t *testing.T) {
 	agents := rapid.StringMatching(`[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?`)
 	messages := rapid.StringMatching(`[A-Za-z0-9]([A-Za-z0-9._:-]{0,126}[A-Za-z0-9])?`)
+	chats := rapid.StringMatching(`chat_[0-9a-f]{32}`)
 	generations := rapid.StringMatching(`[0-9a-f]{16}`)
 	rapid.Check(t, func(t *rapid.T) {
 		names := map[stream.Name]string{}
@@ -66,6 +70,13 @@ func TestNamesDiffer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			c, err := ident.ParseChat(chats.Draw(t, "chat"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			add(stream.Chat(c), "chat "+string(c))
+			add(stream.Direction(c, a), strings.Join([]string{"direction", string(c), string(a)}, " "))
+			add(stream.ChatIndex(a, g), strings.Join([]string{"index", string(a), string(g)}, " "))
 			add(stream.Inbox(a), "inbox of "+string(a))
 			add(stream.Agent(a), "agent "+string(a))
 			add(stream.Claim(a, g, m), strings.Join([]string{"claim", string(a), string(g), string(m)}, " "))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,15 +110,11 @@ func (p *play) send(ctx context.Context, i int) error {
 
 // connection tells what becomes of bob's connection.
 func (p *play) connection(s client.State) {
-	var from uint64
-	if s.Cursor != nil {
-		from = *s.Cursor
-	}
 	switch {
 	case !s.Connected:
-		p.event(yellow, "bob lost his connection; he tries again in %v, from position %d", s.Pause.Round(100*time.Millisecond), from)
+		p.event(yellow, "bob lost his connection; he tries again in %v, from position %s", s.Pause.Round(100*time.Millisecond), cmp.Or(s.Cursor, "0"))
 	case p.seen > 0:
-		p.event(green, "bob is connected again, from position %d", from)
+		p.event(green, "bob is connected again, from position %s", s.Cursor)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"agentchat/shared/api"
+	"agentchat/shared/ident"
 )
 
 // Send sends a message. It is durable when Send returns nil.
@@ -15,9 +16,15 @@ import (
 // under which it may have stored it; so when the connection breaks at the wrong
 // moment Send ends with ErrUnknown, and it is the caller who must decide. See NewID.
 func (c *Client) Send(ctx context.Context, req api.SendRequest) (*api.SendResponse, error) {
+	return c.send(ctx, "messages.send", &req, &req.ID, req.IdempotencyKey)
+}
+
+// send calls op, one of those that put an envelope into an inbox. id is within
+// req; key is the other place of the envelope's id.
+func (c *Client) send(ctx context.Context, op string, req any, id *ident.Message, key ident.Message) (*api.SendResponse, error) {
 	var answer *api.SendResponse
 	_, err := c.repeat(ctx, func() (reply, error) {
-		r, err := newRequest("messages.send", &req)
+		r, err := newRequest(op, req)
 		if err != nil {
 			return reply{}, err
 		}
@@ -28,12 +35,12 @@ func (c *Client) Send(ctx context.Context, req api.SendRequest) (*api.SendRespon
 		}
 		return res, err
 	}, func(err error) bool {
-		if req.ID == "" && req.IdempotencyKey == "" {
+		if *id == "" && key == "" {
 			if e, ok := errors.AsType[*Error](err); ok {
-				req.ID = e.Problem.Message // the repeat asks for this very message
+				*id = e.Problem.Message // the repeat asks for this very message
 			}
 		}
-		return req.ID != "" || req.IdempotencyKey != ""
+		return *id != "" || key != ""
 	})
 	if err != nil {
 		return nil, err

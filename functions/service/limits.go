@@ -41,6 +41,9 @@ func (h *handler) limits(context.Context, auth.Caller, *struct{}) (*api.Limits, 
 		SearchRecords:      api.MaxSearchRecords,
 		KeysPerAgent:       api.MaxKeys,
 		IDKeptDays:         api.IDKeptDays,
+		ReceiptDetailBytes: api.MaxDetailBytes,
+		Contacts:           api.MaxContacts,
+		ContactsBytes:      api.MaxContactsBytes,
 		InboxRetentionDays: int(h.Config.Retention / (24 * time.Hour)),
 	}, nil
 }

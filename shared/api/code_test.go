@@ -41,6 +41,16 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// TestEnumerations: each list of a type's words has every one of them.
+func TestEnumerations(t *testing.T) {
+	if diff := cmp.Diff(constants[api.ContactKind](t, "contacts.go", "ContactKind"), api.ContactKinds()); diff != "" {
+		t.Errorf("ContactKinds (-constants +listed):\n%s", diff)
+	}
+	if diff := cmp.Diff(constants[api.ReceiptStatus](t, "receipts.go", "ReceiptStatus"), api.ReceiptStatuses()); diff != "" {
+		t.Errorf("ReceiptStatuses (-constants +listed):\n%s", diff)
+	}
+}
+
 // constants returns the values of the string constants of a type that a file declares.
 func constants[T ~string](t *testing.T, name, typ string) (values []T) {
 	t.Helper()

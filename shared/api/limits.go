@@ -30,7 +30,10 @@ const (
 	HeartbeatSeconds = 15
 	MaxSearchRecords = 50_000 // of one look-up by id
 	MaxKeys          = 64     // live keys of an agent
-	IDKeptDays       = 7      // how long a repeated id is recognised
+	MaxDetailBytes   = 4 << 10
+	MaxContacts      = 20_000   // of an address book
+	MaxContactsBytes = 16 << 20 // of an address book, as JSON
+	IDKeptDays       = 7        // how long a repeated id is recognised
 )
 
 // Limits is every number a client may need, as GET /v1/limits answers.
@@ -65,5 +68,8 @@ type Limits struct {
 	SearchRecords      int `json:"search_records"`
 	KeysPerAgent       int `json:"keys_per_agent"`
 	IDKeptDays         int `json:"id_kept_days"`
+	ReceiptDetailBytes int `json:"receipt_detail_bytes"`
+	Contacts           int `json:"contacts" doc:"The most contacts of an address book."`
+	ContactsBytes      int `json:"contacts_bytes" doc:"The most that an address book holds, as JSON."`
 	InboxRetentionDays int `json:"inbox_retention_days"` // 0: for ever
 }

@@ -54,6 +54,8 @@ type Envelope struct {
 	CorrelationID  ident.Correlation  `json:"correlation_id,omitempty" doc:"The id of the question that this answers."`
 	CreatedAt      Time               `json:"created_at" doc:"When the sender made it."`
 	Message        *Content           `json:"message,omitempty" doc:"The content, of kind message."`
+	Contact        *Card              `json:"contact,omitempty" doc:"The card, of kind contact.share."`
+	Receipt        *Receipt           `json:"receipt,omitempty" doc:"The receipt, of kind receipt."`
 	Metadata       map[string]string  `json:"metadata,omitempty" doc:"At most 16 KiB, keys and values together."`
 }
 

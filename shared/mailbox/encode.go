@@ -28,6 +28,12 @@ func appendEnvelope(b []byte, env *api.Envelope) []byte {
 	if env.Message != nil {
 		b = appendContent(append(b, `,"message":`...), env.Message)
 	}
+	if env.Contact != nil {
+		b = appendCard(append(b, `,"contact":`...), env.Contact)
+	}
+	if env.Receipt != nil {
+		b = appendReceipt(append(b, `,"receipt":`...), env.Receipt)
+	}
 	if len(env.Metadata) > 0 {
 		b = appendMap(append(b, `,"metadata":`...), env.Metadata)
 	}
@@ -49,6 +55,40 @@ func appendContent(b []byte, c *api.Content) []byte {
 		b = append(b, ',')
 	}
 	b[open] = '{'
+	return append(b, '}')
+}
+
+func appendCard(b []byte, c *api.Card) []byte {
+	b = appendMember(append(b, '{'), "id", string(c.ID))
+	for _, m := range []struct{ name, value string }{{"display_name", c.DisplayName}, {"endpoint", c.Endpoint}} {
+		if m.value != "" {
+			b = appendMember(append(b, ','), m.name, m.value)
+		}
+	}
+	if len(c.Capabilities) > 0 {
+		b = append(b, `,"capabilities":`...)
+		open := len(b)
+		for _, v := range c.Capabilities {
+			b = appendString(append(b, ','), v)
+		}
+		b[open] = '['
+		b = append(b, ']')
+	}
+	if c.PublicKey != "" {
+		b = appendMember(append(b, ','), "public_key", c.PublicKey)
+	}
+	if len(c.Labels) > 0 {
+		b = appendMap(append(b, `,"labels":`...), c.Labels)
+	}
+	return append(b, '}')
+}
+
+func appendReceipt(b []byte, r *api.Receipt) []byte {
+	b = appendMember(append(b, '{'), "message_id", string(r.MessageID))
+	b = appendMember(append(b, ','), "status", string(r.Status))
+	if r.Detail != "" {
+		b = appendMember(append(b, ','), "detail", r.Detail)
+	}
 	return append(b, '}')
 }
 
@@ -83,7 +123,21 @@ func envelopeSize(env *api.Envelope) int {
 			n += len(*c.Text) + len(*c.Text)/16 // some escapes
 		}
 	}
-	for k, v := range env.Metadata {
+	if c := env.Contact; c != nil {
+		n += 100 + len(c.ID) + len(c.DisplayName) + len(c.Endpoint) + len(c.PublicKey) + mapSize(c.Labels)
+		for _, v := range c.Capabilities {
+			n += len(v) + 3
+		}
+	}
+	if r := env.Receipt; r != nil {
+		n += 60 + len(r.MessageID) + len(r.Status) + len(r.Detail) + len(r.Detail)/16
+	}
+	return n + mapSize(env.Metadata)
+}
+
+func mapSize(m map[string]string) int {
+	n := 0
+	for k, v := range m {
 		n += len(k) + len(v) + 6
 	}
 	return n

@@ -17,12 +17,13 @@ func TestEnvelopeEncoding(t *testing.T) {
 	w := newWorld(t)
 	m := w.process()
 	register(t, m, "alice", "bob")
+	texts := rapid.MapOf(rapid.String(), rapid.String())
 	rapid.Check(t, func(t *rapid.T) {
 		d := mailbox.Draft{
 			Op: "messages.send", Kind: api.KindMessage, From: "alice", To: "bob",
 			CorrelationID: ident.Correlation(rapid.StringMatching(`[^\pC]{0,60}`).Draw(t, "correlation")),
 			Message:       &api.Content{ContentType: rapid.String().Draw(t, "type")},
-			Metadata:      rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "metadata"),
+			Metadata:      texts.Draw(t, "metadata"),
 		}
 		if rapid.Bool().Draw(t, "has text") {
 			d.Message.Text = new(rapid.String().Draw(t, "text"))
@@ -32,6 +33,16 @@ func TestEnvelopeEncoding(t *testing.T) {
 		}
 		if rapid.Bool().Draw(t, "no message") {
 			d.Message = nil
+		}
+		if rapid.Bool().Draw(t, "has contact") {
+			d.Contact = &api.Card{
+				ID: "carol", DisplayName: rapid.String().Draw(t, "name"), Endpoint: rapid.String().Draw(t, "endpoint"),
+				Capabilities: rapid.SliceOf(rapid.String()).Draw(t, "capabilities"), PublicKey: rapid.String().Draw(t, "key"),
+				Labels: texts.Draw(t, "labels"),
+			}
+		}
+		if rapid.Bool().Draw(t, "has receipt") {
+			d.Receipt = &api.Receipt{MessageID: "order-1", Status: api.ReceiptStatus(rapid.String().Draw(t, "status")), Detail: rapid.String().Draw(t, "detail")}
 		}
 		sent, err := m.Send(w.t.Context(), d)
 		if err != nil {

@@ -24,8 +24,10 @@ const (
 
 const contentType = "application/json"
 
-// A Draft is a message before it has an id and a time. Its values have been
-// validated: strings are UTF-8, and Message.Data is one JSON value without white space.
+// A Draft is a message, a share or a receipt before it has an id and a time. Its
+// values have been validated: strings are UTF-8, and Message.Data is one JSON
+// value without white space. Of Message, Contact and Receipt there is the one of
+// its kind.
 type Draft struct {
 	Op             string // the operation, part of the digest of a repeated send
 	Kind           api.Kind
@@ -35,6 +37,8 @@ type Draft struct {
 	CorrelationID  ident.Correlation
 	CreatedAt      *api.Time
 	Message        *api.Content
+	Contact        *api.Card
+	Receipt        *api.Receipt
 	Metadata       map[string]string
 	TraceParent    string // as valid.TraceParent returns it
 }
@@ -51,7 +55,8 @@ type letter struct {
 func (m *Mailbox) letter(d Draft) (*letter, error) {
 	env := api.Envelope{
 		Schema: api.EnvelopeSchema, ID: d.ID, Kind: d.Kind, From: d.From, To: d.To,
-		ConversationID: d.ConversationID, CorrelationID: d.CorrelationID, Message: d.Message, Metadata: d.Metadata,
+		ConversationID: d.ConversationID, CorrelationID: d.CorrelationID, Message: d.Message,
+		Contact: d.Contact, Receipt: d.Receipt, Metadata: d.Metadata,
 	}
 	if env.ID == "" {
 		env.ID = ident.NewMessage(m.o.Now(), m.o.Rand)
@@ -102,8 +107,13 @@ func (l *letter) is(e stream.Entry) bool {
 }
 
 // digest identifies the request behind d: the operation and what the caller
-// gave, generated values and headers left out.
+// gave, generated values and headers left out. Of a contact the caller gave the
+// id: a repeat asks for the same share though the card was changed since.
 func (d Draft) digest() (string, error) {
+	var contact ident.Agent
+	if d.Contact != nil {
+		contact = d.Contact.ID
+	}
 	b, err := strictjson.Append(nil, &struct {
 		Op             string             `json:"op"`
 		Kind           api.Kind           `json:"kind"`
@@ -112,8 +122,10 @@ func (d Draft) digest() (string, error) {
 		CorrelationID  ident.Correlation  `json:"correlation_id,omitempty"`
 		CreatedAt      *api.Time          `json:"created_at,omitempty"`
 		Message        *api.Content       `json:"message,omitempty"`
+		ContactID      ident.Agent        `json:"contact_id,omitempty"`
+		Receipt        *api.Receipt       `json:"receipt,omitempty"`
 		Metadata       map[string]string  `json:"metadata,omitempty"`
-	}{d.Op, d.Kind, d.To, d.ConversationID, d.CorrelationID, d.CreatedAt, d.Message, d.Metadata})
+	}{d.Op, d.Kind, d.To, d.ConversationID, d.CorrelationID, d.CreatedAt, d.Message, contact, d.Receipt, d.Metadata})
 	if err != nil {
 		return "", err
 	}
@@ -128,7 +140,10 @@ func (d Draft) asks(stored []byte) bool {
 	if err := json.Unmarshal(stored, &env); err != nil {
 		return false
 	}
-	was := Draft{Op: d.Op, Kind: env.Kind, To: env.To, CorrelationID: env.CorrelationID, Message: env.Message, Metadata: env.Metadata}
+	was := Draft{
+		Op: d.Op, Kind: env.Kind, To: env.To, CorrelationID: env.CorrelationID, Message: env.Message,
+		Contact: env.Contact, Receipt: env.Receipt, Metadata: env.Metadata,
+	}
 	if d.ConversationID != "" {
 		was.ConversationID = env.ConversationID
 	}

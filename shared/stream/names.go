@@ -19,6 +19,11 @@ func Inbox(agent ident.Agent) Name { return Name{Main, "inbox/" + string(agent)}
 // Agent holds the registrations of agent: profile, generation, key hashes.
 func Agent(agent ident.Agent) Name { return Name{Main, "agents/" + string(agent)} }
 
+// Contacts holds the address book of agent within one of its registrations.
+func Contacts(agent ident.Agent, g ident.Generation) Name {
+	return Name{Main, "contacts/" + string(agent) + "/" + string(g)}
+}
+
 // Claim holds the claim of one send with a caller's id, within one registration of the sender.
 func Claim(sender ident.Agent, g ident.Generation, id ident.Message) Name {
 	return Name{Ops, "sends/" + string(sender) + "/" + string(g) + "/" + string(id)}

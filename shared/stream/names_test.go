@@ -21,6 +21,7 @@ func TestNames(t *testing.T) {
 	}{
 		{"inbox", stream.Inbox("bob"), "inbox/bob", stream.Main},
 		{"agent", stream.Agent("a.b-c"), "agents/a.b-c", stream.Main},
+		{"contacts", stream.Contacts("alice", "0123456789abcdef"), "contacts/alice/0123456789abcdef", stream.Main},
 		{"claim", stream.Claim("alice", "0123456789abcdef", "urn:x"), "sends/alice/0123456789abcdef/urn:x", stream.Ops},
 		{"chat", stream.Chat("chat_0123456789abcdef0123456789abcdef"), "chats/chat_0123456789abcdef0123456789abcdef", stream.Main},
 		{"direction", stream.Direction("chat_0123456789abcdef0123456789abcdef", "a.b"), "chats/chat_0123456789abcdef0123456789abcdef/a.b", stream.Main},
@@ -77,6 +78,7 @@ func TestNamesDiffer(t *testing.T) {
 			add(stream.Chat(c), "chat "+string(c))
 			add(stream.Direction(c, a), strings.Join([]string{"direction", string(c), string(a)}, " "))
 			add(stream.ChatIndex(a, g), strings.Join([]string{"index", string(a), string(g)}, " "))
+			add(stream.Contacts(a, g), strings.Join([]string{"contacts", string(a), string(g)}, " "))
 			add(stream.Inbox(a), "inbox of "+string(a))
 			add(stream.Agent(a), "agent "+string(a))
 			add(stream.Claim(a, g, m), strings.Join([]string{"claim", string(a), string(g), string(m)}, " "))

@@ -52,6 +52,18 @@ type Chat string
 // writes: "op_" and the 43 characters of a SHA-256 in base64url.
 type Operation string
 
+// A Batch is the id of a presented batch of a signed chat, which the server
+// derives: "b_" and 43 characters of base64url.
+type Batch string
+
+// An Owner is the public id of who owns a direction of a signed chat, and S2's
+// fencing token there: "f_" and 32 characters of base64url.
+type Owner string
+
+// An OwnerToken proves ownership of a direction of a signed chat: "own_" and 22
+// characters of base64url. It is a credential.
+type OwnerToken string
+
 // ParseAgent returns s as an Agent, or an error that says what is wrong.
 func ParseAgent(s string) (Agent, error) { return parse[Agent](s) }
 
@@ -79,6 +91,15 @@ func ParseChat(s string) (Chat, error) { return parse[Chat](s) }
 // ParseOperation returns s as an Operation, or an error that says what is wrong.
 func ParseOperation(s string) (Operation, error) { return parse[Operation](s) }
 
+// ParseBatch returns s as a Batch, or an error that says what is wrong.
+func ParseBatch(s string) (Batch, error) { return parse[Batch](s) }
+
+// ParseOwner returns s as an Owner, or an error that says what is wrong.
+func ParseOwner(s string) (Owner, error) { return parse[Owner](s) }
+
+// ParseOwnerToken returns s as an OwnerToken, or an error that says what is wrong.
+func ParseOwnerToken(s string) (OwnerToken, error) { return parse[OwnerToken](s) }
+
 // UnmarshalText sets a to the agent id in b.
 func (a *Agent) UnmarshalText(b []byte) error { return set(a, b) }
 
@@ -105,6 +126,15 @@ func (c *Chat) UnmarshalText(b []byte) error { return set(c, b) }
 
 // UnmarshalText sets o to the operation id in b.
 func (o *Operation) UnmarshalText(b []byte) error { return set(o, b) }
+
+// UnmarshalText sets i to the batch id in b.
+func (i *Batch) UnmarshalText(b []byte) error { return set(i, b) }
+
+// UnmarshalText sets o to the owner id in b.
+func (o *Owner) UnmarshalText(b []byte) error { return set(o, b) }
+
+// UnmarshalText sets o to the owner token in b.
+func (o *OwnerToken) UnmarshalText(b []byte) error { return set(o, b) }
 
 type id interface {
 	~string
@@ -152,8 +182,21 @@ func (Chat) rule() rule {
 	return rule{noun: "a chat id", prefix: "chat_", min: 37, max: 37, inner: hexDigit, outer: hexDigit, shape: "chat_ and 32 lower-case hexadecimal digits"}
 }
 
-func (Operation) rule() rule {
-	return rule{noun: "an operation id", prefix: "op_", min: 46, max: 46, inner: alnum + "_-", outer: alnum + "_-", shape: "op_ and 43 characters of base64url"}
+func (Operation) rule() rule { return derived("an operation id", "op_", 43) }
+
+func (Batch) rule() rule { return derived("a batch id", "b_", 43) }
+
+func (Owner) rule() rule { return derived("an owner id", "f_", 32) }
+
+func (OwnerToken) rule() rule { return derived("an owner token", "own_", 22) }
+
+// derived is the grammar of a prefix and n characters of base64url.
+func derived(noun, prefix string, n int) rule {
+	const set = alnum + "_-"
+	return rule{
+		noun: noun, prefix: prefix, min: len(prefix) + n, max: len(prefix) + n, inner: set, outer: set,
+		shape: fmt.Sprintf("%s and %d characters of base64url", prefix, n),
+	}
 }
 
 const (

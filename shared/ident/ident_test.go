@@ -67,6 +67,36 @@ func TestOperation(t *testing.T) {
 		[]string{"op_", a(46), "Op_" + a(43), "op_" + a(42), "op_" + a(44), "op_" + a(42) + "=", "op_" + a(42) + "+", "op_" + a(42) + "/"})
 }
 
+// The other ids of signed chats are of one form with another prefix and length.
+func TestDerived(t *testing.T) {
+	letters := strings.Repeat("aZ9-_", 9)
+	for _, c := range []struct {
+		prefix string
+		n      int
+		parse  func(string) error
+	}{
+		{"b_", 43, parses(ident.ParseBatch)},
+		{"f_", 32, parses(ident.ParseOwner)},
+		{"own_", 22, parses(ident.ParseOwnerToken)},
+	} {
+		if err := c.parse(c.prefix + letters[:c.n]); err != nil {
+			t.Error(err)
+		}
+		for _, bad := range []string{"", c.prefix, letters[:c.n], c.prefix + letters[:c.n-1], c.prefix + letters[:c.n+1], "x" + c.prefix[1:] + letters[:c.n], c.prefix + letters[:c.n-1] + "="} {
+			if c.parse(bad) == nil {
+				t.Errorf("%s: %q was taken", c.prefix, bad)
+			}
+		}
+	}
+}
+
+func parses[T any](parse func(string) (T, error)) func(string) error {
+	return func(s string) error {
+		_, err := parse(s)
+		return err
+	}
+}
+
 func TestConversationAndCorrelation(t *testing.T) {
 	good := []string{
 		"a", "/", "..", " ", "task-42", "Ünïcode 日本 \U0001F600", "a/b?c=d#e", "jos\u00e9", "jose\u0301", "\u2028",

@@ -1,0 +1,31 @@
+package api
+
+import (
+	"errors"
+	"strconv"
+)
+
+// A Position is a place in a direction of a chat. On the wire it is a string of
+// decimal digits, since a JSON number loses the large ones (Chat protocol,
+// Directional records).
+type Position uint64
+
+// AppendText appends p as it stands on the wire.
+func (p Position) AppendText(b []byte) ([]byte, error) {
+	return strconv.AppendUint(b, uint64(p), 10), nil
+}
+
+// MarshalText returns p as it stands on the wire.
+func (p Position) MarshalText() ([]byte, error) { return p.AppendText(nil) }
+
+// UnmarshalText reads plain decimal digits: no sign, no leading zero, at most 2^64-1.
+func (p *Position) UnmarshalText(b []byte) error {
+	n, err := strconv.ParseUint(string(b), 10, 64)
+	if err != nil || len(b) > 1 && b[0] == '0' {
+		return errPosition
+	}
+	*p = Position(n)
+	return nil
+}
+
+var errPosition = errors.New("a position is a string of decimal digits without leading zeros")

@@ -61,7 +61,7 @@ func HasBody(t reflect.Type) bool {
 }
 
 // Fields yields the fields of req that do not travel in the body, with their
-// values as text; a nil pointer is "".
+// values as text; a nil pointer is "", and a slice yields each of its elements.
 func Fields(req any) func(yield func(Field, string) bool) {
 	return func(yield func(Field, string) bool) {
 		if req == nil {
@@ -70,6 +70,14 @@ func Fields(req any) func(yield func(Field, string) bool) {
 		v := reflect.Indirect(reflect.ValueOf(req))
 		for _, f := range FieldsOf(v.Type()) {
 			fv := v.FieldByIndex(f.Index)
+			if fv.Kind() == reflect.Slice {
+				for i := range fv.Len() {
+					if !yield(f, fmt.Sprint(fv.Index(i).Interface())) {
+						return
+					}
+				}
+				continue
+			}
 			text := ""
 			if fv.Kind() != reflect.Pointer {
 				text = fmt.Sprint(fv.Interface())

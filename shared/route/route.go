@@ -103,7 +103,7 @@ func (r Route) Target(req any) (string, error) {
 		case f.In == InPath:
 			path = strings.Replace(path, "{"+f.Name+"}", url.PathEscape(v), 1)
 		case f.In == InQuery && v != "":
-			query.Set(f.Name, v)
+			query.Add(f.Name, v)
 		}
 	}
 	if strings.Contains(path, "{") {

@@ -166,12 +166,13 @@ func TestIn(t *testing.T) {
 // TestTarget: what is there travels in its place, escaped, once.
 func TestTarget(t *testing.T) {
 	type request struct {
-		ID    string  `json:"-" path:"id" doc:"."`
-		Other string  `json:"-" path:"other" doc:"."`
-		Q     string  `json:"-" query:"q" doc:"."`
-		N     *uint64 `json:"-" query:"n" doc:"."`
-		H     string  `json:"-" header:"H" doc:"."`
-		Body  string  `json:"body"`
+		ID    string   `json:"-" path:"id" doc:"."`
+		Other string   `json:"-" path:"other" doc:"."`
+		Q     string   `json:"-" query:"q" doc:"."`
+		N     *uint64  `json:"-" query:"n" doc:"."`
+		H     string   `json:"-" header:"H" doc:"."`
+		L     []string `json:"-" query:"l" doc:"."`
+		Body  string   `json:"body"`
 	}
 	two := route.Route{Op: "x.y", Path: "/x/{id}/y/{other}"}
 	for _, tt := range []struct {
@@ -198,6 +199,7 @@ func TestTarget(t *testing.T) {
 		{"slashes and dots", two, request{ID: "../a/b", Other: "c?d#e"}, "/x/..%2Fa%2Fb/y/c%3Fd%23e"},
 		{"percent and space", two, request{ID: "a%2Fb", Other: "c d"}, "/x/a%252Fb/y/c%20d"},
 		{"a value like a parameter", two, request{ID: "{other}", Other: "z"}, "/x/%7Bother%7D/y/z"},
+		{"a list", two, request{ID: "a", Other: "b", Q: "q", L: []string{"2", "1"}}, "/x/a/y/b?l=2&l=1&q=q"},
 		{"a header does not travel here", two, request{ID: "a", Other: "b", H: "h", Body: "b"}, "/x/a/y/b"},
 		{"an empty path field", two, request{ID: "a"}, ""},
 		{"no request for a path field", two, nil, ""},
@@ -230,6 +232,16 @@ func TestFieldsOf(t *testing.T) {
 			{"query", "at", "*uint64"},
 		}, false},
 		{"header and body", api.SendRequest{}, []field{{"path", "agent", "ident.Agent"}, {"header", "Idempotency-Key", "ident.Message"}, {"header", "traceparent", "string"}}, true},
+		{"a list", api.MonitorRequest{}, []field{
+			{"query", "cursor", "string"},
+			{"header", "Last-Event-ID", "string"},
+			{"query", "limit", "*int"},
+			{"query", "follow", "*bool"},
+			{"query", "agent", "[]ident.Agent"},
+			{"query", "kind", "api.Kind"},
+			{"query", "from", "ident.Agent"},
+			{"query", "conversation_id", "ident.Conversation"},
+		}, false},
 		{"embedded body", &api.RegisterRequest{}, []field{{"path", "agent", "ident.Agent"}}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

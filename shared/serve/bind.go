@@ -29,13 +29,14 @@ type binding struct {
 	index []int
 	set   func(reflect.Value, string) error
 	key   string // of a header, as http.Header has it
+	many  bool   // a list: the parameter may be repeated
 }
 
 // newBinder panics on a field of a type that no text can be bound to.
 func newBinder(t reflect.Type) *binder {
 	b := &binder{hasBody: route.HasBody(t)}
 	for _, f := range route.FieldsOf(t) {
-		x := binding{name: f.Name, index: f.Index, set: setter(f.Type)}
+		x := binding{name: f.Name, index: f.Index, set: setter(f.Type), many: f.In == route.InQuery && f.Type.Kind() == reflect.Slice}
 		switch f.In {
 		case route.InPath:
 			b.path = append(b.path, x)
@@ -64,6 +65,14 @@ func setter(t reflect.Type) func(reflect.Value, string) error {
 		}
 	}
 	switch t.Kind() { //nolint:exhaustive // the types that requests have
+	case reflect.Slice:
+		set := setter(t.Elem())
+		return func(v reflect.Value, s string) error {
+			e := reflect.New(t.Elem()).Elem()
+			err := set(e, s)
+			v.Set(reflect.Append(v, e))
+			return err
+		}
 	case reflect.String:
 		return func(v reflect.Value, s string) error {
 			if !utf8.ValidString(s) {
@@ -125,23 +134,27 @@ func (b *binder) bindPath(v reflect.Value, pattern, segments []string) error {
 }
 
 // bindQuery sets the query fields of v, and returns what the query said.
-func (b *binder) bindQuery(v reflect.Value, raw string) (map[string]string, error) {
-	said, err := parseQuery(raw)
+func (b *binder) bindQuery(v reflect.Value, raw string) (map[string][]string, error) {
+	said, err := parseQuery(raw, func(name string) bool {
+		return slices.ContainsFunc(b.query, func(x binding) bool { return x.many && x.name == name })
+	})
 	if err != nil {
 		return nil, err
 	}
 	known := 0
 	for _, x := range b.query {
-		s, ok := said[x.name]
+		values, ok := said[x.name]
 		if !ok {
 			continue
 		}
 		known++
-		if s == "" {
-			return nil, api.InvalidParameter(x.name, "%s is empty; leave it out", x.name)
-		}
-		if err := x.bind(v, s); err != nil {
-			return nil, err
+		for _, s := range values {
+			if s == "" {
+				return nil, api.InvalidParameter(x.name, "%s is empty; leave it out", x.name)
+			}
+			if err := x.bind(v, s); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if known < len(said) {
@@ -153,7 +166,7 @@ func (b *binder) bindQuery(v reflect.Value, raw string) (map[string]string, erro
 	return said, nil
 }
 
-func (b *binder) unknown(said map[string]string) error {
+func (b *binder) unknown(said map[string][]string) error {
 	least := slices.Min(slices.Collect(maps.Keys(said)))
 	names := make([]string, len(b.query))
 	for i, x := range b.query {
@@ -167,12 +180,13 @@ func (b *binder) unknown(said map[string]string) error {
 }
 
 // parseQuery returns the parameters of a query string. Nothing is dropped or
-// joined: what url.ParseQuery would forgive is refused.
-func parseQuery(raw string) (map[string]string, error) {
+// joined: what url.ParseQuery would forgive is refused, and what is repeated too,
+// but for names of which there may be many.
+func parseQuery(raw string, many func(name string) bool) (map[string][]string, error) {
 	if raw == "" {
 		return nil, nil
 	}
-	said := map[string]string{}
+	said := map[string][]string{}
 	for piece := range strings.SplitSeq(raw, "&") {
 		if piece == "" {
 			continue
@@ -182,12 +196,14 @@ func parseQuery(raw string) (map[string]string, error) {
 		if err != nil {
 			return nil, api.InvalidParameter(shown(k), "the name of a query parameter has a malformed percent-encoding")
 		}
-		if _, ok := said[name]; ok {
+		if _, ok := said[name]; ok && !many(name) {
 			return nil, api.InvalidParameter(shown(name), "the query parameter is given more than once")
 		}
-		if said[name], err = url.QueryUnescape(v); err != nil {
+		value, err := url.QueryUnescape(v)
+		if err != nil {
 			return nil, api.InvalidParameter(shown(name), "the query parameter has a malformed percent-encoding")
 		}
+		said[name] = append(said[name], value)
 	}
 	return said, nil
 }

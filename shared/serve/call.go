@@ -32,7 +32,7 @@ type call struct {
 
 	endpoint *endpoint // nil: none
 	segments []string  // of the path, decoded
-	query    map[string]string
+	query    map[string][]string
 	by       auth.Caller
 
 	code  api.Code // of the problem that it ended with

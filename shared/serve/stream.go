@@ -40,7 +40,7 @@ const (
 // wantsStream reports whether the request asks for events.
 func (c *call) wantsStream() bool {
 	if follow, ok := c.query["follow"]; ok {
-		return follow == "true"
+		return follow[0] == "true"
 	}
 	for _, v := range c.r.Header["Accept"] {
 		if acceptsEvents(v) {

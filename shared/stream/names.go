@@ -43,6 +43,9 @@ func ChatIndex(agent ident.Agent, g ident.Generation) Name {
 	return Name{Main, "chat-index/" + string(agent) + "/" + string(g)}
 }
 
+// Checkpoints holds what the short cursors of monitors stand for.
+func Checkpoints() Name { return Name{Main, "monitor/checkpoints"} }
+
 // Basin returns where the stream is.
 func (n Name) Basin() Basin { return n.basin }
 

@@ -26,6 +26,7 @@ func TestNames(t *testing.T) {
 		{"chat", stream.Chat("chat_0123456789abcdef0123456789abcdef"), "chats/chat_0123456789abcdef0123456789abcdef", stream.Main},
 		{"direction", stream.Direction("chat_0123456789abcdef0123456789abcdef", "a.b"), "chats/chat_0123456789abcdef0123456789abcdef/a.b", stream.Main},
 		{"chat index", stream.ChatIndex("alice", "0123456789abcdef"), "chat-index/alice/0123456789abcdef", stream.Main},
+		{"checkpoints", stream.Checkpoints(), "monitor/checkpoints", stream.Main},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.got.String() != tt.want || tt.got.Basin() != tt.basin || tt.got.IsZero() {

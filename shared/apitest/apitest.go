@@ -11,6 +11,12 @@
 // nothing has been sent; ghost is nobody's name. It knows nothing but HTTP. $TOKEN
 // is the API token.
 //
+// The scripts of testdata/protocol belong to no family: testdata/protocol/NN-NAME.txtar
+// shows the rules of section NN of Agent Chat v1, in their order, each behind a
+// comment that quotes it with its number in docs/PROTOCOL.md, Rules and their scripts:
+//
+//	# P1.2 "They begin and end with a letter or number."
+//
 // # Who asks
 //
 //	as WHO                  whose credential the next requests carry: operator (the API
@@ -115,7 +121,7 @@ func registered() []ident.Agent { return []ident.Agent{"alice", "bob", "carol", 
 //go:embed testdata
 var scripts embed.FS
 
-// Scripts returns the contract: a folder a family, in it the scripts.
+// Scripts returns the contract: a folder a family, and one a protocol, in it the scripts.
 func Scripts() fs.FS {
 	sub, err := fs.Sub(scripts, "testdata")
 	if err != nil {
@@ -124,7 +130,7 @@ func Scripts() fs.FS {
 	return sub
 }
 
-// Run runs every script of the contract against h, each as a parallel subtest FAMILY/NAME.
+// Run runs every script of the contract against h, each as a parallel subtest FOLDER/NAME.
 func Run(t *testing.T, h Host) {
 	t.Helper()
 	families, err := fs.ReadDir(Scripts(), ".")

@@ -1,0 +1,156 @@
+package functions_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agentchat/shared/api"
+	"agentchat/shared/s2local/engine"
+	"agentchat/shared/s2local/wire"
+	"agentchat/shared/stream"
+	"agentchat/shared/stream/faultstream"
+	"agentchat/shared/stream/s2stream"
+)
+
+// An s2Record is a record as S2 itself tells of it, to any client of its own.
+type s2Record struct {
+	SeqNum    uint64      `json:"seq_num"`
+	Timestamp uint64      `json:"timestamp"`
+	Headers   [][2]string `json:"headers"`
+	Body      string      `json:"body"`
+}
+
+// s2World is all families on a store behind S2's API, and what reads an inbox
+// there past us, as S2's own tools do.
+func s2World(t *testing.T) (w *world, read func(inbox string) []s2Record) {
+	t.Helper()
+	const basin, token = "records-test", "s2-token-of-the-test"
+	e, err := engine.Open(engine.Options{Memory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	s2 := httptest.NewUnstartedServer(wire.New(e, wire.Options{Token: token}).Handler())
+	s2.Config.Protocols = new(http.Protocols)
+	s2.Config.Protocols.SetHTTP1(true)
+	s2.Config.Protocols.SetUnencryptedHTTP2(true)
+	s2.Start()
+	t.Cleanup(s2.Close)
+	store, err := s2stream.New(s2stream.Options{Token: token, Endpoint: s2.URL, Basin: basin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	if err := store.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return worldOn(t, faultstream.New(t, store, faultstream.Options{})), func(inbox string) []s2Record {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s2.URL+"/v1/streams/inbox%2F"+inbox+"/records?seq_num=0&count=1000", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("S2-Basin", basin)
+		resp, err := s2.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var page struct {
+			Records []s2Record `json:"records"`
+		}
+		if err := json.Unmarshal(body, &page); err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("read the inbox of %s: %d %s, %v", inbox, resp.StatusCode, body, err)
+		}
+		return page.Records
+	}
+}
+
+// A record in S2 is what was acknowledged: the envelope as its body, in the bytes
+// of the answer, and beside it the headers that the protocol lists, by which S2's
+// own tools can search. A trace is one more.
+func TestStoredRecords(t *testing.T) {
+	w, read := s2World(t)
+	w.register("alice", "bob")
+	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for _, tt := range []struct {
+		name   string
+		body   string
+		header http.Header
+		id     string // "": the server's
+		more   [][2]string
+	}{
+		{"an id of the server's", `{"to":"bob","text":"<&>\u2028Größe","data":{"b": 1.0, "a": [null]}}`, nil, "", nil},
+		{"an id of the caller's", `{"to":"bob","id":"order:7.a","text":"b","metadata":{"agent-chat-from":"carol"}}`, nil, "order:7.a", nil},
+		{"a trace", `{"to":"bob","text":"c"}`, http.Header{"Traceparent": {trace}}, "", [][2]string{{"traceparent", trace}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			sent := decode[api.SendResponse](t, w.as(apiToken, http.MethodPost, "/v1/agents/alice/messages", tt.body, tt.header))
+			var envelope api.Envelope
+			if err := json.Unmarshal(sent.Envelope, &envelope); err != nil {
+				t.Fatal(err)
+			}
+			if tt.id == "" {
+				tt.id = string(envelope.ID)
+			}
+			records := read("bob")
+			want := s2Record{
+				SeqNum:    sent.SeqNum,
+				Timestamp: uint64(sent.Timestamp.UnixMilli()),
+				Headers: append([][2]string{
+					{"content-type", "application/json"},
+					{"agent-chat-schema", "agent-chat/envelope.v1"},
+					{"agent-chat-kind", "message"},
+					{"agent-chat-id", tt.id},
+					{"agent-chat-from", "alice"},
+					{"agent-chat-to", "bob"},
+				}, tt.more...),
+				Body: string(sent.Envelope),
+			}
+			if diff := cmp.Diff(want, records[len(records)-1]); diff != "" {
+				t.Errorf("the record in S2 (-acknowledged +stored):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Another writer, or a network that lost an answer, can leave two records with one
+// id. A reader is shown both, each at its position and with the same id, so that
+// it can tell; nothing is dropped for it.
+func TestRecordsOfOneID(t *testing.T) {
+	w := newWorld(t, nil)
+	w.register("alice", "bob")
+	w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"bob","id":"m-1","text":"once"}`)
+	page, err := w.store.Read(t.Context(), stream.Inbox("bob"), stream.Start{}, stream.Limit{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.append(page.Entries[0].Record)
+	if diff := cmp.Diff([]string{"once", "once"}, w.texts("bob")); diff != "" {
+		t.Errorf("inbox (-want +got):\n%s", diff)
+	}
+	inbox := decode[api.InboxPage](t, w.do(http.MethodGet, "/v1/agents/bob/inbox", ""))
+	for i, d := range inbox.Deliveries {
+		var e api.Envelope
+		if err := json.Unmarshal(d.Envelope, &e); err != nil || e.ID != "m-1" || d.SeqNum != uint64(i) {
+			t.Errorf("delivery %d = %+v, %v; want m-1 at %d", i, e, err, i)
+		}
+	}
+	// Looked up, and repeated, it is one message: the first.
+	if d := decode[api.Delivery](t, w.do(http.MethodGet, "/v1/agents/bob/messages/m-1", "")); d.SeqNum != 0 {
+		t.Errorf("look-up: at %d; want 0", d.SeqNum)
+	}
+	if r := decode[api.SendResponse](t, w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"bob","id":"m-1","text":"once"}`)); r.SeqNum != 0 {
+		t.Errorf("repeat: at %d; want 0", r.SeqNum)
+	}
+}

@@ -158,7 +158,8 @@ func (m *Mailbox) FindSent(ctx context.Context, sender, recipient ident.Agent, i
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	f := &finder{reader: &reader{m: m, q: Query{Agent: recipient}, state: &agent.State{Phase: agent.Deleted}, inbox: l.inbox}, id: id, from: sender, left: api.MaxSearchRecords}
+	r := &reader{m: m, q: Query{Agent: recipient}, state: &agent.State{Phase: agent.Deleted}, inbox: l.inbox, page: new(api.InboxPage)}
+	f := &finder{reader: r, id: id, from: sender, left: api.MaxSearchRecords}
 	_, ours := id.Time()
 	switch {
 	case c != nil && c.To != recipient, c == nil && !ours:

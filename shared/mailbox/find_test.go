@@ -13,6 +13,7 @@ import (
 	"agentchat/shared/journal"
 	"agentchat/shared/mailbox"
 	"agentchat/shared/stream"
+	"agentchat/shared/stream/faultstream"
 )
 
 // What a look-up by an id finds, and why it finds nothing.
@@ -155,4 +156,20 @@ func TestFindSent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A store that can't be reached while it is searched is said to be just that.
+func TestFindUnavailable(t *testing.T) {
+	w, m := inbox(t)
+	send(t, m, draft("alice", "bob", "order-1", "0"))
+	away := onStore(faultstream.New(t, w.store, faultstream.Options{Choose: func(c faultstream.Call) faultstream.Fault {
+		if c.Op == faultstream.Read && c.Name == stream.Inbox("bob") {
+			return faultstream.Fault{Kind: faultstream.Refused}
+		}
+		return faultstream.Fault{}
+	}}))
+	_, err := away.Find(t.Context(), "bob", "order-1", "", nil)
+	wantCode(t, "find", err, api.Unavailable)
+	_, err = away.FindSent(t.Context(), "alice", "bob", "order-1")
+	wantCode(t, "find what was sent", err, api.Unavailable)
 }

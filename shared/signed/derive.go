@@ -10,13 +10,14 @@ import (
 
 	"agentchat/shared/api"
 	"agentchat/shared/ident"
+	"agentchat/shared/stream"
 )
 
 const cmid = "cmid_"
 
 // StreamID returns the id of the direction that agent writes, which is its stream's name.
 func StreamID(chat ident.Chat, agent ident.Agent) string {
-	return "chats/" + string(chat) + "/" + string(agent)
+	return stream.Direction(chat, agent).String()
 }
 
 // ClientMessageID returns what a record shows of the sender's message id: equal

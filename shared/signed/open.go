@@ -99,7 +99,7 @@ func (r *Record) check() error {
 }
 
 func (c *Receipt) check(r *Record) error {
-	peer, ok := strings.CutPrefix(c.PeerStreamID, StreamID(r.ChatID, ""))
+	peer, ok := strings.CutPrefix(c.PeerStreamID, StreamID(r.ChatID, "")) // which ends in a slash
 	if _, err := ident.ParseAgent(peer); !ok || err != nil || peer == string(r.AuthorAgentID) {
 		return faultf(Mismatch, "peerStreamId is not that of a peer in the chat of the record")
 	}

@@ -20,11 +20,12 @@ import (
 	"agentchat/shared/s2local/wire"
 )
 
-// The names of the token files in a data folder.
+// The names of the secret files in a data folder.
 const (
 	apiTokenFile   = "api-token"
 	adminTokenFile = "admin-token"
 	s2TokenFile    = "s2-token"
+	keysFile       = "signing-keys.json"
 )
 
 const defaultListen = "127.0.0.1:8080"
@@ -109,6 +110,9 @@ func (a *app) dev(ctx context.Context, f devFlags, chosen bool) (err error) {
 	}
 	tokens, err := a.tokens(&conf, f)
 	if err != nil {
+		return err
+	}
+	if err := ownKeys(&conf, f.data, f.memory); err != nil {
 		return err
 	}
 	h := newHost(conf, store, log)

@@ -18,6 +18,7 @@ import (
 	"agentchat/shared/env"
 	"agentchat/shared/gateway"
 	"agentchat/shared/s2local/engine"
+	"agentchat/shared/signed"
 	"agentchat/shared/stream"
 	"agentchat/shared/stream/localstream"
 )
@@ -159,6 +160,20 @@ func openLocal(ctx context.Context, e *engine.Engine, basin string) (stream.Stor
 		return nil, fmt.Errorf("set the store up: %w", err)
 	}
 	return store, nil
+}
+
+// ownKeys puts the keys of signed chats into conf, unless the environment has
+// some: those of the data folder, which are made with it, or new ones for a
+// store in memory.
+func ownKeys(conf *env.Config, data string, memory bool) (err error) {
+	switch {
+	case conf.SigningKeys != nil:
+	case memory:
+		conf.SigningKeys, err = signed.NewSet(time.Now())
+	default:
+		conf.SigningKeys, _, err = env.KeyFile(data, keysFile, time.Now())
+	}
+	return err
 }
 
 // logger returns the server's log: JSON lines on standard error.

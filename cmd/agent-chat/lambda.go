@@ -18,7 +18,7 @@ func (a *app) gatewayTo(dir string, conf env.Config, endpoint, s2Token string, l
 	environ := []string{
 		env.APIToken + "=" + strings.Join(conf.APITokens, ","), env.AdminToken + "=" + strings.Join(conf.AdminTokens, ","),
 		env.S2Endpoint + "=" + endpoint, env.S2Token + "=" + s2Token, env.Basin + "=" + conf.Basin,
-		env.Version + "=" + version,
+		env.Version + "=" + version, env.SigningKeys + "=" + string(conf.SigningKeys.Private()),
 	}
 	for _, name := range []string{env.Retention, env.StreamMaxAge, env.CORSOrigins} {
 		environ = append(environ, name+"="+a.getenv(name))

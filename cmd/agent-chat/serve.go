@@ -31,7 +31,7 @@ does not start without AGENT_CHAT_API_TOKEN. The store is one of
   --memory                        embedded, keeps nothing
 
 Other variables: AGENT_CHAT_ADMIN_TOKEN, AGENT_CHAT_RETENTION,
-AGENT_CHAT_STREAM_MAX_AGE, AGENT_CHAT_CORS_ORIGINS.
+AGENT_CHAT_STREAM_MAX_AGE, AGENT_CHAT_CORS_ORIGINS, AGENT_CHAT_SIGNING_KEYS.
 
 SIGTERM and SIGINT end it cleanly: streams end between events, calls in progress
 get 15 seconds. A second signal ends it at once.`,
@@ -83,6 +83,11 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.close()) }()
+	if f.memory || conf.Data != "" {
+		if err := ownKeys(&conf, conf.Data, f.memory); err != nil {
+			return err
+		}
+	}
 	h := newHost(conf, st.store, log)
 	h.failed = st.failed
 	return h.serve(ctx, l, func() {

@@ -10,6 +10,7 @@ import (
 
 	"agentchat/shared/auth"
 	"agentchat/shared/ident"
+	"agentchat/shared/signed"
 	"agentchat/shared/stream"
 )
 
@@ -26,6 +27,7 @@ const (
 	CORSOrigins  = "AGENT_CHAT_CORS_ORIGINS"
 	Version      = "AGENT_CHAT_VERSION"
 	OriginLock   = "AGENT_CHAT_ORIGIN_LOCK" // of a Lambda function: see lambdahost
+	SigningKeys  = "AGENT_CHAT_SIGNING_KEYS"
 	URL          = "AGENT_CHAT_URL"
 	Token        = "AGENT_CHAT_TOKEN"
 	Agent        = "AGENT_CHAT_AGENT"
@@ -49,6 +51,7 @@ type Config struct {
 	StreamMaxAge time.Duration // 0: no bound
 	Origins      []string      // CORS
 	Version      string        // default: what the binary was built from
+	SigningKeys  *signed.Set   // of signed chats; nil: none
 }
 
 // Read reads the server's variables; unset and empty are the same. It opens
@@ -67,6 +70,7 @@ func Read(getenv func(string) string) (Config, error) {
 		StreamMaxAge: read(&r, StreamMaxAge, atLeast(minStreamMaxAge)),
 		Origins:      read(&r, CORSOrigins, origins),
 		Version:      read(&r, Version, version),
+		SigningKeys:  read(&r, SigningKeys, keys),
 	}
 	if c.Basin == "" {
 		c.Basin = defaultBasin
@@ -129,6 +133,8 @@ func version(s string) (string, error) {
 	}
 	return s, nil
 }
+
+func keys(s string) (*signed.Set, error) { return signed.ParseSet([]byte(s)) }
 
 func basin(s string) (string, error) { return s, stream.CheckBasins(s) }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agentchat/shared/env"
+	"agentchat/shared/signed"
 )
 
 const token = "0123456789abcdef"
@@ -49,6 +50,21 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
+// An empty set is one: what a secret holds before keys are put into it.
+func TestReadKeys(t *testing.T) {
+	if got, err := env.Read(environ(env.SigningKeys, `{"keys":[]}`)); err != nil || got.SigningKeys == nil || len(got.SigningKeys.Keys()) != 0 {
+		t.Errorf("Read of no keys = %+v, %v; want an empty set", got.SigningKeys, err)
+	}
+	keys, err := signed.NewSet(time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := env.Read(environ(env.SigningKeys, string(keys.Private())))
+	if err != nil || string(got.SigningKeys.Private()) != string(keys.Private()) {
+		t.Errorf("Read of keys: %v; want the same back", err)
+	}
+}
+
 // Every bad value is refused by an error that names the variable and repeats no secret.
 func TestReadRefuses(t *testing.T) {
 	for _, row := range []struct{ name, variable, value string }{
@@ -62,6 +78,9 @@ func TestReadRefuses(t *testing.T) {
 		{"short admin token", env.AdminToken, "secret"},
 		{"blank S2 token", env.S2Token, " \n"},
 		{"two words for an S2 token", env.S2Token, "secret secret"},
+		{"keys that are no JSON", env.SigningKeys, "secret"},
+		{"keys that are no set", env.SigningKeys, `{"kty":"oct","k":"secret"}`},
+		{"a short symmetric key", env.SigningKeys, `{"keys":[{"kty":"oct","k":"secret"}]}`},
 		{"endpoint without scheme", env.S2Endpoint, "localhost:80"},
 		{"endpoint with a password", env.S2Endpoint, "https://u:secret@h"},
 		{"short basin", env.Basin, "abcdefg"},

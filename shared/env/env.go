@@ -14,6 +14,7 @@ import (
 	"agentchat/shared/auth"
 	"agentchat/shared/journal"
 	"agentchat/shared/mailbox"
+	"agentchat/shared/signed"
 	"agentchat/shared/stream"
 )
 
@@ -23,6 +24,7 @@ type Env struct {
 	Journal *journal.Journal
 	Mail    *mailbox.Mailbox
 	Auth    *auth.Auth
+	Keys    *signed.Set // of signed chats; may have no key
 	Now     func() time.Time
 	Rand    io.Reader
 	Log     *slog.Logger
@@ -48,7 +50,7 @@ func New(o Options) (*Env, error) {
 	if o.Store == nil {
 		return nil, errors.New("no store")
 	}
-	e := &Env{Store: o.Store, Now: o.Now, Rand: o.Rand, Log: o.Log, Config: o.Config, Draining: o.Draining}
+	e := &Env{Store: o.Store, Now: o.Now, Rand: o.Rand, Log: o.Log, Config: o.Config, Draining: o.Draining, Keys: o.Config.SigningKeys}
 	if e.Now == nil {
 		e.Now = time.Now
 	}
@@ -57,6 +59,9 @@ func New(o Options) (*Env, error) {
 	}
 	if e.Log == nil {
 		e.Log = slog.Default()
+	}
+	if e.Keys == nil {
+		e.Keys = new(signed.Set)
 	}
 	if e.Config.Version == "" {
 		e.Config.Version = buildVersion()

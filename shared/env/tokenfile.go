@@ -9,9 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"agentchat/shared/auth"
+	"agentchat/shared/signed"
 )
+
+const maxSecretFile = 1 << 20
 
 // TokenFile returns the token in dir/name. If there is no such file, it makes
 // dir (0700) and one of 32 random bytes in base64url (0600), and made is true.
@@ -19,51 +23,79 @@ import (
 // processes that make it at once all get the same token. A file that others may
 // read, or that holds no token, is an error; none repeats what it holds.
 func TokenFile(dir, name string, random io.Reader) (token string, made bool, err error) {
-	path := filepath.Join(dir, name)
-	token, err = readToken(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return token, false, err
-	}
-	made, err = makeToken(dir, path, random)
-	if err != nil {
-		return "", false, fmt.Errorf("make %s: %w", path, err)
-	}
-	token, err = readToken(path)
-	return token, made && err == nil, err
+	return secretFile(dir, name, readToken, func() ([]byte, error) {
+		var secret [32]byte
+		_, err := io.ReadFull(random, secret[:])
+		return []byte(base64.RawURLEncoding.EncodeToString(secret[:]) + "\n"), err
+	})
 }
 
-func readToken(path string) (string, error) {
+// KeyFile returns the key set in dir/name, as signed.ParseSet reads it. If there
+// is no such file, it makes one as TokenFile does, with a signing key that is
+// valid from the time now on and a secret.
+func KeyFile(dir, name string, now time.Time) (keys *signed.Set, made bool, err error) {
+	return secretFile(dir, name, signed.ParseSet, func() ([]byte, error) {
+		fresh, err := signed.NewSet(now)
+		if err != nil {
+			return nil, err
+		}
+		return fresh.Private(), nil
+	})
+}
+
+func readToken(b []byte) (string, error) {
+	token := strings.TrimSpace(string(b))
+	_, err := auth.ParseTokens(token)
+	return token, err
+}
+
+// secretFile returns what parse makes of dir/name, and makes it first if there is no such file.
+func secretFile[T any](dir, name string, parse func([]byte) (T, error), content func() ([]byte, error)) (v T, made bool, err error) {
+	path := filepath.Join(dir, name)
+	v, err = readSecret(path, parse)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return v, false, err
+	}
+	made, err = makeSecret(dir, path, content)
+	if err != nil {
+		return v, false, fmt.Errorf("make %s: %w", path, err)
+	}
+	v, err = readSecret(path, parse)
+	return v, made && err == nil, err
+}
+
+func readSecret[T any](path string, parse func([]byte) (T, error)) (v T, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", err
+		return v, err
 	}
 	defer func() { _ = f.Close() }()
 	st, err := f.Stat()
 	if err != nil {
-		return "", err
+		return v, err
 	}
 	if st.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("%s can be read by others than its owner: chmod 600 it, and change the token if anybody was there", path)
+		return v, fmt.Errorf("%s can be read by others than its owner: chmod 600 it, and change what it holds if anybody was there", path)
 	}
-	b, err := io.ReadAll(io.LimitReader(f, 64<<10))
+	b, err := io.ReadAll(io.LimitReader(f, maxSecretFile))
 	if err != nil {
-		return "", err
+		return v, err
 	}
-	token := strings.TrimSpace(string(b))
-	if _, err := auth.ParseTokens(token); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
+	v, err = parse(b)
+	if err != nil {
+		return v, fmt.Errorf("%s: %w", path, err)
 	}
-	return token, nil
+	return v, nil
 }
 
-// makeToken makes the file, or leaves the one that another process made
+// makeSecret makes the file, or leaves the one that another process made
 // meanwhile: the link, unlike a rename, never replaces.
-func makeToken(dir, path string, random io.Reader) (made bool, err error) {
+func makeSecret(dir, path string, content func() ([]byte, error)) (made bool, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return false, err
 	}
-	var secret [32]byte
-	if _, err := io.ReadFull(random, secret[:]); err != nil {
+	secret, err := content()
+	if err != nil {
 		return false, err
 	}
 	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*") // 0600
@@ -71,7 +103,7 @@ func makeToken(dir, path string, random io.Reader) (made bool, err error) {
 		return false, err
 	}
 	defer func() { _ = os.Remove(tmp.Name()) }()
-	_, err = tmp.WriteString(base64.RawURLEncoding.EncodeToString(secret[:]) + "\n")
+	_, err = tmp.Write(secret)
 	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
 		return false, err
 	}

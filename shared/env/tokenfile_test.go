@@ -8,8 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"agentchat/shared/env"
+	"agentchat/shared/signed"
 )
 
 func TestTokenFileMakesOnceAndKeeps(t *testing.T) {
@@ -88,5 +90,41 @@ func TestTokenFileRefuses(t *testing.T) {
 				t.Errorf("the file now holds %q; want it left alone", got)
 			}
 		})
+	}
+}
+
+// The keys are made once, and can sign and authenticate from then on; a file
+// that is no key set is left alone, and not quoted.
+func TestKeyFile(t *testing.T) {
+	dir, now := t.TempDir(), time.Date(2026, 7, 19, 12, 0, 0, 5e8, time.UTC)
+	first, made, err := env.KeyFile(dir, "keys", now)
+	if err != nil || !made {
+		t.Fatalf("KeyFile: made = %t, %v; want them made", made, err)
+	}
+	if st, err := os.Stat(filepath.Join(dir, "keys")); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v; want 0600", st.Mode(), err)
+	}
+	again, made, err := env.KeyFile(dir, "keys", now.Add(time.Hour))
+	if err != nil || made {
+		t.Fatalf("KeyFile again: made = %t, %v; want those that there are", made, err)
+	}
+	if string(again.Private()) != string(first.Private()) {
+		t.Error("KeyFile again gave other keys")
+	}
+	k, err := again.Signer(signed.ES256, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Sign([]byte("x"), now); err != nil {
+		t.Errorf("Sign at the time of making: %v", err)
+	}
+	if n := len(again.Secrets("test", now)); n != 1 {
+		t.Errorf("%d secrets; want 1", n)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bad"), []byte(`{"keys":[{"kty":"oct","k":"secret"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := env.KeyFile(dir, "bad", now); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "bad")) || strings.Contains(err.Error(), "secret") {
+		t.Errorf("KeyFile of a bad one: %v; want an error that names the file and not its content", err)
 	}
 }

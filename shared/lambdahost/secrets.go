@@ -30,7 +30,7 @@ const secretSuffix = "_SECRET"
 
 // secretVariables returns the variables that may be secrets.
 func secretVariables() []string {
-	return []string{env.APIToken, env.AdminToken, env.S2Token, env.OriginLock}
+	return []string{env.APIToken, env.AdminToken, env.S2Token, env.OriginLock, env.SigningKeys}
 }
 
 // Secrets makes a handler from the environment and from Secrets Manager, and

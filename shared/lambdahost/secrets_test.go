@@ -18,6 +18,7 @@ import (
 
 	"agentchat/shared/env"
 	"agentchat/shared/lambdahost"
+	"agentchat/shared/signed"
 )
 
 const (
@@ -110,6 +111,37 @@ func TestSecretsAtTheBeginning(t *testing.T) {
 	v.away = nil
 	if h, err := s.Handler(t.Context()); h == nil || err != nil {
 		t.Errorf("Handler = %v, %v; want one", h, err)
+	}
+}
+
+// The keys of signed chats are a secret as the others are; what is no key set
+// changes nothing, and is not in the log.
+func TestSigningKeysAreASecret(t *testing.T) {
+	keys, err := signed.NewSet(time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &vault{values: map[string]string{"arn:api": oldToken, "arn:keys": `{"keys":[]}`}, now: time.Unix(0, 0)}
+	environ := environ()
+	environ[env.SigningKeys+"_SECRET"] = "arn:keys"
+	s := v.secrets(environ)
+	var got []int
+	s.New = func(e *env.Env) http.Handler {
+		got = append(got, len(e.Keys.Keys()))
+		return http.NotFoundHandler()
+	}
+	for _, value := range []string{`{"keys":[]}`, string(keys.Private()), `{"keys":"secret"}`} {
+		v.values["arn:keys"] = value
+		if _, err := s.Handler(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		v.now = v.now.Add(5 * time.Minute)
+	}
+	if diff := cmp.Diff([]int{0, 1}, got); diff != "" {
+		t.Errorf("keys of the handlers made: %s", diff)
+	}
+	if log := v.log.String(); !strings.Contains(log, env.SigningKeys) || strings.Contains(log, `"secret"`) {
+		t.Errorf("log %s; want the variable named, and nothing quoted", log)
 	}
 }
 

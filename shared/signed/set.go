@@ -18,6 +18,16 @@ type Set struct {
 	secrets []*secret // oldest first
 }
 
+// NewSet returns a set of one key for records, valid from the time now on, and
+// one symmetric key: what a server begins with.
+func NewSet(now time.Time) (*Set, error) {
+	k, err := NewKey(ES256, now, now)
+	if err != nil {
+		return nil, err
+	}
+	return new(Set).With(k).WithSecret(now), nil
+}
+
 // Wait is how long a key is in the set before it signs, so that whoever keeps
 // a copy of what is published has it by then.
 const Wait = 15 * time.Minute

@@ -27,7 +27,7 @@ var layers = []struct {
 	packages []string
 }{
 	{"words", []string{"shared/ident", "shared/stream", "shared/api", "shared/route"}},
-	{"rules", []string{"shared/strictjson", "shared/valid", "shared/sse", "shared/agent", "shared/signed"}},
+	{"rules", []string{"shared/strictjson", "shared/valid", "shared/sse", "shared/cursor", "shared/agent", "shared/signed"}},
 	{"state", []string{
 		"shared/s2local/engine", "shared/stream/localstream", "shared/stream/s2stream", "shared/stream/faultstream",
 		"shared/stream/streamtest", "shared/stream/interleave", "shared/s2local/wire", "shared/journal", "shared/mailbox", "shared/directory",

@@ -13,13 +13,13 @@ import (
 	"agentchat/shared/stream"
 )
 
-// deliver returns e as a delivery; ok is false if it is none (a command), or none
+// Deliver returns e as a delivery; ok is false if it is none (a command), or none
 // that q asks for. The stored bytes of an envelope are passed on, not decoded, on
 // one line.
 //
 // What this version can't read is delivered as it is: a filter by kind or sender
 // goes by its headers, and one by conversation leaves it out.
-func (q *Query) deliver(e stream.Entry) (d api.Delivery, ok bool) {
+func (q *Query) Deliver(e stream.Entry) (d api.Delivery, ok bool) {
 	if e.Command() != stream.None {
 		return d, false
 	}
@@ -81,9 +81,9 @@ func conversation(envelope []byte) ident.Conversation {
 	return c.ID
 }
 
-// size is about what d takes in a JSON page. What is unreadable may have headers
+// Size is about what d takes in a JSON page. What is unreadable may have headers
 // that escapes make several times as long.
-func size(d *api.Delivery) int {
+func Size(d *api.Delivery) int {
 	if d.Unreadable {
 		return len(d.AppendJSON(nil))
 	}

@@ -55,7 +55,7 @@ func (f *finder) look(e stream.Entry) (enough bool) {
 	if id != string(f.id) || f.from != "" && from != string(f.from) || slices.Contains(f.by, ident.Agent(from)) {
 		return false
 	}
-	if d, ok := f.q.deliver(e); ok && !d.Unreadable {
+	if d, ok := f.q.Deliver(e); ok && !d.Unreadable {
 		f.found, f.by = append(f.found, d), append(f.by, ident.Agent(from))
 	}
 	return f.from != "" && len(f.found) > 0

@@ -144,8 +144,8 @@ func (r *reader) take(p stream.Page) (full bool, err error) {
 		if e.Seq != r.page.NextCursor {
 			return false, gap(r.inbox, e.Seq, r.page.NextCursor)
 		}
-		if d, ok := r.q.deliver(e); ok {
-			n := size(&d)
+		if d, ok := r.q.Deliver(e); ok {
+			n := Size(&d)
 			if !r.whole && len(r.page.Deliveries) > 0 && r.size+n > api.MaxPageBytes {
 				return true, nil
 			}

@@ -4,22 +4,17 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"agentchat/shared/stream"
 )
 
-// A Record is a record to append; a nil Timestamp is the time of arrival.
-type Record struct {
-	Timestamp *uint64
-	Headers   []stream.Header
-	Body      []byte
-}
-
 // An Input is one atomic append.
 type Input struct {
-	Records []Record
-	At      *uint64 // if not nil, the tail that the stream must have
-	Token   *string // if not nil, the fencing token that the stream must have; "" is none
+	Records []stream.Record
+	Times   []*uint64 // of the records, each or all of them nil: the time of arrival
+	At      *uint64   // if not nil, the tail that the stream must have
+	Token   *string   // if not nil, the fencing token that the stream must have; "" is none
 }
 
 // An Ack is S2's AppendAck: Start is the first record's position and its
@@ -29,11 +24,12 @@ type Ack struct{ Start, End, Tail stream.Position }
 
 // A Pending is an append that was submitted; Wait returns its outcome.
 type Pending struct {
-	e     *Engine
-	key   streamKey
-	basin *basinMeta
-	at    *uint64
-	token *string
+	e      *Engine
+	key    streamKey
+	basin  *basinMeta
+	at     *uint64
+	token  string // if fenced
+	fenced bool
 
 	entries []stream.Entry // positions and times are set by the committer
 	times   []*uint64      // asked for; nil if none was
@@ -120,32 +116,23 @@ func (e *Engine) prepare(p *Pending, basin, name string, in Input) error {
 		return err
 	}
 	p.key, p.basin = streamKey{b.Number, name}, b
-	records := make([]stream.Record, len(in.Records))
-	for i, r := range in.Records {
-		records[i] = stream.Record{Headers: r.Headers, Body: r.Body}
-		if r.Timestamp != nil {
-			if p.times == nil {
-				p.times = make([]*uint64, len(in.Records))
-			}
-			p.times[i] = new(*r.Timestamp)
-		}
-	}
-	if err := (stream.Batch{Records: records, Token: in.Token}).Validate(); err != nil {
+	if err := (stream.Batch{Records: in.Records, Token: in.Token}).Validate(); err != nil {
 		return err
 	}
+	p.times = slices.Clone(in.Times) // what they point to is not written to
 	if in.At != nil {
 		p.at = new(*in.At)
 	}
 	if in.Token != nil {
-		p.token = new(*in.Token)
+		p.token, p.fenced = *in.Token, true
 	}
-	p.entries = make([]stream.Entry, len(records))
+	p.entries = make([]stream.Entry, len(in.Records))
 	total := 0
-	for _, r := range records {
+	for _, r := range in.Records {
 		total += len(r.Headers)
 	}
 	headers := make([]stream.Header, 0, total)
-	for i, r := range records {
+	for i, r := range in.Records {
 		at := len(headers)
 		headers = append(headers, r.Headers...)
 		p.entries[i].Record = stream.Record{Headers: headers[at:len(headers):len(headers)], Body: r.Body}
@@ -181,7 +168,7 @@ func (p *Pending) stage(g *group) {
 		return
 	}
 	h := &st.staged
-	if p.token != nil && *p.token != h.fence {
+	if p.fenced && p.token != h.fence {
 		p.err = &stream.FencedError{Token: h.fence}
 		return
 	}

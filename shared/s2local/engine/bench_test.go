@@ -20,7 +20,7 @@ func BenchmarkAppend(b *testing.B) {
 			for i := range writers {
 				create(b, e, fmt.Sprintf("inbox/%d", i))
 			}
-			in := engine.Input{Records: []engine.Record{message(1 << 10)}}
+			in := engine.Input{Records: []stream.Record{message(1 << 10)}}
 			b.SetBytes(1 << 10)
 			b.ReportAllocs()
 			b.ResetTimer()

@@ -36,7 +36,7 @@ func crashInput(writer, n int) engine.Input {
 	in := engine.Input{}
 	for i := range crashBatch {
 		pad := strings.Repeat("x", (writer*7+n*31+i)%2000)
-		in.Records = append(in.Records, engine.Record{Body: fmt.Appendf(nil, "%d/%d/%d/%s", writer, n, i, pad)})
+		in.Records = append(in.Records, stream.Record{Body: fmt.Appendf(nil, "%d/%d/%d/%s", writer, n, i, pad)})
 	}
 	return in
 }

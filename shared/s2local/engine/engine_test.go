@@ -66,7 +66,7 @@ func TestConditions(t *testing.T) {
 	for _, row := range rows {
 		in := input("x")
 		if row.fence {
-			in.Records = append(in.Records, engine.Record{Headers: fence.Headers, Body: fence.Body})
+			in.Records = append(in.Records, fence)
 		}
 		in.At, in.Token = row.at, row.token
 		if _, err := e.Append(t.Context(), basin, "s", in); fmt.Sprint(err) != row.want {
@@ -165,11 +165,7 @@ func TestTimestamps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := uint64(time.Now().UnixMilli())
 		at := func(times ...*uint64) engine.Input {
-			in := engine.Input{}
-			for _, at := range times {
-				in.Records = append(in.Records, engine.Record{Timestamp: at})
-			}
-			return in
+			return engine.Input{Records: make([]stream.Record, len(times)), Times: times}
 		}
 		rows := []struct {
 			name   string

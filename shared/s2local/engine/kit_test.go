@@ -23,14 +23,14 @@ func memory(tb testing.TB) *engine.Engine {
 func input(bodies ...string) engine.Input {
 	in := engine.Input{}
 	for _, b := range bodies {
-		in.Records = append(in.Records, engine.Record{Body: []byte(b)})
+		in.Records = append(in.Records, stream.Record{Body: []byte(b)})
 	}
 	return in
 }
 
 // command is an append of one command record.
 func command(r stream.Record) engine.Input {
-	return engine.Input{Records: []engine.Record{{Headers: r.Headers, Body: r.Body}}}
+	return engine.Input{Records: []stream.Record{r}}
 }
 
 func add(tb testing.TB, e *engine.Engine, name string, in engine.Input) engine.Ack {
@@ -67,12 +67,12 @@ func bodies(tb testing.TB, e *engine.Engine, name string, seq uint64) string {
 }
 
 // message is a record of about n bytes as agent-chat writes them.
-func message(n int) engine.Record {
+func message(n int) stream.Record {
 	text := `{"v":"agent-chat/1","id":"msg_0192f3a4b5c6d7e8f9","from":"alice","to":"bob","text":"`
 	for len(text) < n {
 		text += "the quick brown fox jumps over the lazy dog "
 	}
-	return engine.Record{
+	return stream.Record{
 		Headers: []stream.Header{{Name: "from", Value: "alice"}, {Name: "id", Value: "msg_0192f3a4b5c6d7e8f9"}},
 		Body:    []byte(text[:n-2] + `"}`),
 	}
@@ -81,7 +81,7 @@ func message(n int) engine.Record {
 // fill appends n records of 1 KiB in batches of size.
 func fill(tb testing.TB, e *engine.Engine, name string, n, size int) {
 	tb.Helper()
-	in := engine.Input{Records: make([]engine.Record, size)}
+	in := engine.Input{Records: make([]stream.Record, size)}
 	for i := range in.Records {
 		in.Records[i] = message(1 << 10)
 	}

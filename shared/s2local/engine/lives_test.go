@@ -74,11 +74,11 @@ func live(t *testing.T, e *engine.Engine, life, stop *atomic.Int64) error {
 			in.At = new(uint64(i))
 			if i == 3 {
 				f := stream.Fence(fmt.Sprint(n))
-				in.Records = []engine.Record{{Headers: f.Headers, Body: f.Body}}
+				in.Records = []stream.Record{f}
 			}
 			if i == 5 {
 				r := stream.Trim(2)
-				in.Records = []engine.Record{{Headers: r.Headers, Body: r.Body}}
+				in.Records = []stream.Record{r}
 			}
 			if _, err := e.Append(t.Context(), basin, "s", in); err != nil {
 				return err

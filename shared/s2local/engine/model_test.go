@@ -173,7 +173,7 @@ func (r *recorder) call(t *testing.T, e *engine.Engine, rng *rand.Rand, client i
 		c.records, c.fence = " "+id, ""
 		in := input(id)
 		if rng.IntN(3) == 0 { // a second record in the batch, so that it can be torn
-			in.Records = append(in.Records, engine.Record{Body: []byte(id + "b")})
+			in.Records = append(in.Records, stream.Record{Body: []byte(id + "b")})
 			c.records += " " + id + "b"
 		}
 		if rng.IntN(2) == 0 {
@@ -186,7 +186,7 @@ func (r *recorder) call(t *testing.T, e *engine.Engine, rng *rand.Rand, client i
 		if rng.IntN(6) == 0 {
 			c.fence = []string{"-", "f0", "f1"}[rng.IntN(3)]
 			r := stream.Fence(strings.TrimPrefix(c.fence, "-"))
-			in.Records = append(in.Records, engine.Record{Headers: r.Headers, Body: r.Body})
+			in.Records = append(in.Records, r)
 			c.records += " " + string(r.Body)
 		}
 		in.At, in.Token = c.at, c.token

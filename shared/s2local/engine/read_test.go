@@ -68,7 +68,7 @@ func TestReadWindows(t *testing.T) {
 			clock.Add(rapid.Int64Range(0, 3).Draw(rt, "ms"))
 			in := engine.Input{}
 			for range rapid.IntRange(1, 6).Draw(rt, "records") {
-				r := engine.Record{Body: make([]byte, rapid.SampledFrom([]int{0, 1, 50, 3000}).Draw(rt, "body"))}
+				r := stream.Record{Body: make([]byte, rapid.SampledFrom([]int{0, 1, 50, 3000}).Draw(rt, "body"))}
 				for h := range rapid.IntRange(0, 3).Draw(rt, "headers") {
 					r.Headers = append(r.Headers, stream.Header{Name: fmt.Sprint("h", h), Value: fmt.Sprint(n)})
 				}
@@ -77,13 +77,13 @@ func TestReadWindows(t *testing.T) {
 			if rapid.IntRange(0, 5).Draw(rt, "trim?") == 0 {
 				to := rapid.Uint64Range(0, uint64(len(all)+8)).Draw(rt, "trim to")
 				r := stream.Trim(to)
-				in.Records = append(in.Records, engine.Record{Headers: r.Headers, Body: r.Body})
+				in.Records = append(in.Records, r)
 				first = max(first, min(to, uint64(len(all)+len(in.Records))))
 			}
 			for _, r := range in.Records {
 				all = append(all, stream.Entry{
 					Seq: uint64(len(all)), Timestamp: stream.Timestamp(clock.Load()),
-					Record: stream.Record{Headers: r.Headers, Body: r.Body},
+					Record: r,
 				})
 			}
 			if ack, err := e.Append(t.Context(), basin, "s", in); err != nil || ack.End.Seq != uint64(len(all)) {

@@ -8,6 +8,7 @@ import (
 	"github.com/s2-streamstore/s2-sdk-go/s2"
 
 	"agentchat/shared/s2local/engine"
+	"agentchat/shared/stream"
 )
 
 // What the Go SDK gets out of the server, durable on disk.
@@ -59,7 +60,7 @@ func BenchmarkReadSession(b *testing.B) {
 	const batches, records = 100, 1000
 	in := engine.Input{}
 	for range records {
-		in.Records = append(in.Records, engine.Record{Body: bytes.Repeat([]byte("x"), 256)})
+		in.Records = append(in.Records, stream.Record{Body: bytes.Repeat([]byte("x"), 256)})
 	}
 	for range batches {
 		if _, err := h.engine.Append(b.Context(), basin, "s", in); err != nil {

@@ -275,7 +275,7 @@ func entriesOf(in engine.Input, seq, timestamp uint64) []stream.Entry {
 	var entries []stream.Entry
 	for i, r := range in.Records {
 		entries = append(entries, stream.Entry{
-			Seq: seq + uint64(i), Timestamp: stream.Timestamp(timestamp), Record: stream.Record{Headers: r.Headers, Body: r.Body},
+			Seq: seq + uint64(i), Timestamp: stream.Timestamp(timestamp), Record: r,
 		})
 	}
 	return entries

@@ -57,13 +57,13 @@ func inputOfJSON(b []byte, f format) (engine.Input, error) {
 	if err := decodeJSON(b, &m); err != nil {
 		return engine.Input{}, err
 	}
-	in := engine.Input{At: m.At, Token: m.Token, Records: make([]engine.Record, len(m.Records))}
+	in := engine.Input{At: m.At, Token: m.Token, Records: make([]stream.Record, len(m.Records)), Times: make([]*uint64, len(m.Records))}
 	for i, r := range m.Records {
 		body, err := f.decode(r.Body)
 		if err != nil {
 			return engine.Input{}, err
 		}
-		in.Records[i] = engine.Record{Timestamp: r.Timestamp, Body: body}
+		in.Records[i].Body, in.Times[i] = body, r.Timestamp
 		for _, h := range r.Headers {
 			name, err := f.decode(h[0])
 			if err != nil {

@@ -15,9 +15,9 @@ func inputOfProto(b []byte) (engine.Input, error) {
 	if err := proto.Unmarshal(b, &m); err != nil {
 		return engine.Input{}, faultf(badProto, "not an AppendInput: %v", err)
 	}
-	in := engine.Input{At: m.MatchSeqNum, Token: m.FencingToken, Records: make([]engine.Record, len(m.GetRecords()))}
+	in := engine.Input{At: m.MatchSeqNum, Token: m.FencingToken, Records: make([]stream.Record, len(m.GetRecords())), Times: make([]*uint64, len(m.GetRecords()))}
 	for i, r := range m.GetRecords() {
-		in.Records[i] = engine.Record{Timestamp: r.Timestamp, Body: r.GetBody()}
+		in.Records[i].Body, in.Times[i] = r.GetBody(), r.Timestamp
 		if len(r.GetHeaders()) == 0 {
 			continue
 		}

@@ -149,7 +149,7 @@ func mimeOf(header string) string {
 // a frame has a limit.
 func sendable(in engine.Input) error {
 	for i, r := range in.Records {
-		e := stream.Entry{Seq: ^uint64(0), Timestamp: ^stream.Timestamp(0), Record: stream.Record{Headers: r.Headers, Body: r.Body}}
+		e := stream.Entry{Seq: ^uint64(0), Timestamp: ^stream.Timestamp(0), Record: r}
 		if size := entrySize(&e); size > maxFrame-64 {
 			return faultf(invalid, "record %d takes %d bytes on the wire, more than a frame of %d", i, size, maxFrame)
 		}

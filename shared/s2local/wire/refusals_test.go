@@ -212,7 +212,7 @@ func TestPageThatFitsNoFrame(t *testing.T) {
 	if _, _, err := h.engine.CreateStream(t.Context(), basin, "s", engine.StreamConfig{Uncapped: new(true)}, ""); err != nil {
 		t.Fatal(err)
 	}
-	in := engine.Input{Records: make([]engine.Record, stream.MaxBatchRecords)}
+	in := engine.Input{Records: make([]stream.Record, stream.MaxBatchRecords), Times: make([]*uint64, stream.MaxBatchRecords)}
 	for i := range in.Records {
 		headers := make([]stream.Header, 260, 261)
 		if i < 144 {
@@ -221,7 +221,7 @@ func TestPageThatFitsNoFrame(t *testing.T) {
 		for j := range headers {
 			headers[j] = stream.Header{Name: "a", Value: "b"}
 		}
-		in.Records[i] = engine.Record{Timestamp: new(uint64(1 << 63)), Headers: headers}
+		in.Records[i].Headers, in.Times[i] = headers, new(uint64(1<<63))
 	}
 	if _, err := h.engine.Append(t.Context(), basin, "s", in); err != nil {
 		t.Fatal(err)
@@ -263,7 +263,7 @@ func TestCodings(t *testing.T) {
 
 func (h *host) appendText(t testing.TB, name, body string) {
 	t.Helper()
-	in := engine.Input{Records: []engine.Record{{Body: []byte(body)}}}
+	in := engine.Input{Records: []stream.Record{{Body: []byte(body)}}}
 	if _, err := h.engine.Append(context.WithoutCancel(t.Context()), basin, name, in); err != nil {
 		t.Fatal(err)
 	}

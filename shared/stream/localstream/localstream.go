@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 	"time"
 
 	"agentchat/shared/s2local/engine"
@@ -22,6 +23,7 @@ import (
 type Store struct {
 	engine *engine.Engine
 	base   string
+	timers sync.Pool // of *time.Timer, stopped
 }
 
 var _ stream.Store = (*Store)(nil)
@@ -36,13 +38,9 @@ func (s *Store) Append(ctx context.Context, name stream.Name, in stream.Batch) (
 	if ctx.Err() != nil { // nothing was submitted
 		return stream.Ack{}, fmt.Errorf("%w: %w", stream.ErrUnavailable, canceled(ctx, "append to", name))
 	}
-	records := make([]engine.Record, len(in.Records))
-	for i, r := range in.Records {
-		records[i] = engine.Record{Headers: r.Headers, Body: r.Body}
-	}
-	p := s.engine.Submit(s.basin(name.Basin()), name.String(), engine.Input{Records: records, At: in.At, Token: in.Token})
-	late := time.NewTimer(patience) // cheaper than a context, and every send is one
-	defer late.Stop()
+	p := s.engine.Submit(s.basin(name.Basin()), name.String(), engine.Input{Records: in.Records, At: in.At, Token: in.Token})
+	late := s.timer()
+	defer s.release(late)
 	select {
 	case <-p.Done():
 	case <-s.engine.Failed():
@@ -54,6 +52,21 @@ func (s *Store) Append(ctx context.Context, name stream.Name, in stream.Batch) (
 		return stream.Ack{}, changed(err, "append to", name.String())
 	}
 	return stream.Ack{First: ack.Start.Seq, Next: ack.End.Seq, Timestamp: ack.End.Timestamp}, nil
+}
+
+// timer returns a timer of patience, used before if possible: every send needs one.
+func (s *Store) timer() *time.Timer {
+	if t, ok := s.timers.Get().(*time.Timer); ok {
+		t.Reset(patience)
+		return t
+	}
+	return time.NewTimer(patience)
+}
+
+// release takes a timer back. A stopped one sends nothing any more.
+func (s *Store) release(t *time.Timer) {
+	t.Stop()
+	s.timers.Put(t)
 }
 
 // patience is how long a store may keep its callers waiting.

@@ -1,6 +1,7 @@
 package ident
 
 import (
+	"crypto/rand"
 	"encoding/hex"
 	"io"
 	"strings"
@@ -17,34 +18,43 @@ const (
 // UUIDv7 (RFC 9562) of now and 74 random bits. It panics if random fails, as a
 // process without randomness can make no promise about ids.
 func NewMessage(now time.Time, random io.Reader) Message {
-	u := bytes(random, 16)
+	var u [16]byte
+	fill(u[:], random)
 	ms := uint64(now.UnixMilli())
 	for i := range 6 {
 		u[i] = byte(ms >> (40 - 8*i))
 	}
 	u[6] = u[6]&0x0f | 0x70
 	u[8] = u[8]&0x3f | 0x80
-	return Message(messagePrefix + hex.EncodeToString(u))
+	return Message(written(messagePrefix, u[:]))
 }
 
 // NewConversation makes a conversation id: "conv_" and 32 hexadecimal digits.
 func NewConversation(random io.Reader) Conversation {
-	return Conversation(conversationPrefix + hex.EncodeToString(bytes(random, 16)))
+	var b [16]byte
+	fill(b[:], random)
+	return Conversation(written(conversationPrefix, b[:]))
 }
 
 // NewRequest makes a request id: "req_" and 24 hexadecimal digits.
 func NewRequest(random io.Reader) Request {
-	return Request(requestPrefix + hex.EncodeToString(bytes(random, 12)))
+	var b [12]byte
+	fill(b[:], random)
+	return Request(written(requestPrefix, b[:]))
 }
 
 // NewGeneration makes a generation of 8 random bytes.
 func NewGeneration(random io.Reader) Generation {
-	return Generation(hex.EncodeToString(bytes(random, 8)))
+	var b [8]byte
+	fill(b[:], random)
+	return Generation(written("", b[:]))
 }
 
 // NewKey makes the public id of an agent key: 16 hexadecimal digits.
 func NewKey(random io.Reader) Key {
-	return Key(hex.EncodeToString(bytes(random, 8)))
+	var b [8]byte
+	fill(b[:], random)
+	return Key(written("", b[:]))
 }
 
 // Time returns the time inside an id of the form that NewMessage makes, to the
@@ -66,10 +76,22 @@ func (m Message) Time() (t time.Time, ok bool) {
 	return time.UnixMilli(ms).UTC(), true
 }
 
-func bytes(random io.Reader, n int) []byte {
-	b := make([]byte, n)
-	if _, err := io.ReadFull(random, b); err != nil {
+// fill fills b, which stays on the caller's stack where random is the system's:
+// every request has an id.
+func fill(b []byte, random io.Reader) {
+	if random == rand.Reader {
+		_, _ = rand.Read(b) // never fails
+		return
+	}
+	c := make([]byte, len(b))
+	if _, err := io.ReadFull(random, c); err != nil {
 		panic("ident: no randomness: " + err.Error())
 	}
-	return b
+	copy(b, c)
+}
+
+// written returns prefix and the hexadecimal digits of b, 16 bytes at most.
+func written(prefix string, b []byte) string {
+	var room [len(conversationPrefix) + 32]byte
+	return string(hex.AppendEncode(append(room[:0], prefix...), b))
 }

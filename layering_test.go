@@ -29,6 +29,7 @@ var layers = []struct {
 	{"words", []string{"shared/ident", "shared/stream", "shared/api", "shared/route"}},
 	{"rules", []string{"shared/strictjson", "shared/valid", "shared/sse", "shared/cursor", "shared/agent", "shared/signed"}},
 	{"state", []string{
+		"shared/deadline",
 		"shared/s2local/engine", "shared/stream/localstream", "shared/stream/s2stream", "shared/stream/faultstream",
 		"shared/stream/streamtest", "shared/stream/interleave", "shared/s2local/wire", "shared/journal", "shared/mailbox", "shared/directory",
 	}},

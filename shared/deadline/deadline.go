@@ -1,4 +1,7 @@
-package journal
+// Package deadline makes contexts that end by themselves. Most calls are done
+// without anybody having waited for their context, so its clockwork is made when
+// Done is first asked for: until then, one costs an allocation and no timer.
+package deadline
 
 import (
 	"context"
@@ -6,20 +9,28 @@ import (
 	"time"
 )
 
-// Outlive returns the context of a write that was decided on: it lasts for
-// budget though ctx ends, but no longer than grace after that. cancel frees it.
-//
-// Most writes end without anybody waiting for their context, so its clockwork is
-// made when Done is first asked for: a send to the embedded store pays one allocation.
-func Outlive(ctx context.Context, budget, grace time.Duration) (write context.Context, cancel context.CancelFunc) {
-	w := &outlived{caller: ctx, deadline: time.Now().Add(budget), grace: grace}
-	return w, w.cancel
+// Within returns ctx with an end after d, at the latest. cancel frees it.
+func Within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	deadline := time.Now().Add(d)
+	if earlier, ok := ctx.Deadline(); ok && earlier.Before(deadline) {
+		deadline = earlier
+	}
+	l := &lazy{caller: ctx, deadline: deadline}
+	return l, l.cancel
 }
 
-// An outlived is a context with the values of its caller's, and a life of its own.
-type outlived struct {
-	caller   context.Context // w is a context itself
+// Outlive returns the context of a write that was decided on: it lasts for
+// budget though ctx ends, but no longer than grace after that. cancel frees it.
+func Outlive(ctx context.Context, budget, grace time.Duration) (write context.Context, cancel context.CancelFunc) {
+	l := &lazy{caller: ctx, deadline: time.Now().Add(budget), outlives: true, grace: grace}
+	return l, l.cancel
+}
+
+// A lazy is a context with the values of its caller's, and an end of its own.
+type lazy struct {
+	caller   context.Context // l is a context itself
 	deadline time.Time
+	outlives bool // the caller, by grace
 	grace    time.Duration
 
 	mu       sync.Mutex
@@ -28,43 +39,56 @@ type outlived struct {
 	end      func()
 }
 
-func (w *outlived) Deadline() (time.Time, bool) { return w.deadline, true }
+func (l *lazy) Deadline() (time.Time, bool) { return l.deadline, true }
 
-// Value asks the clockwork where there is one, so that a context made from w is
+// Value asks the clockwork where there is one, so that a context made from l is
 // ended by it and needs no goroutine.
-func (w *outlived) Value(key any) any {
-	w.mu.Lock()
-	inner := w.inner
-	w.mu.Unlock()
+func (l *lazy) Value(key any) any {
+	l.mu.Lock()
+	inner := l.inner
+	l.mu.Unlock()
 	if inner != nil {
 		return inner.Value(key)
 	}
-	return w.caller.Value(key)
+	return l.caller.Value(key)
 }
 
-func (w *outlived) Done() <-chan struct{} { return w.clockwork().Done() }
+func (l *lazy) Done() <-chan struct{} { return l.clockwork().Done() }
 
-func (w *outlived) Err() error {
-	w.mu.Lock()
-	asleep := w.inner == nil && !w.canceled && w.caller.Err() == nil && time.Now().Before(w.deadline)
-	w.mu.Unlock()
+func (l *lazy) Err() error {
+	l.mu.Lock()
+	asleep := l.inner == nil && !l.canceled && l.caller.Err() == nil && time.Now().Before(l.deadline)
+	l.mu.Unlock()
 	if asleep {
 		return nil
 	}
-	return w.clockwork().Err()
+	return l.clockwork().Err()
 }
 
-// clockwork returns the context that does what w promises. A caller that left
+// clockwork returns the context that does what l promises. A caller that left
 // before it was made has its grace from then on.
-func (w *outlived) clockwork() context.Context {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.inner != nil {
-		return w.inner
+func (l *lazy) clockwork() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inner != nil {
+		return l.inner
 	}
-	inner, end := context.WithDeadline(context.WithoutCancel(w.caller), w.deadline)
-	stop := context.AfterFunc(w.caller, func() {
-		late := time.NewTimer(w.grace)
+	if l.outlives {
+		l.inner, l.end = l.behindCaller()
+	} else {
+		l.inner, l.end = context.WithDeadline(l.caller, l.deadline)
+	}
+	if l.canceled {
+		l.end()
+	}
+	return l.inner
+}
+
+// behindCaller returns a context that ends at the deadline, and grace after the caller.
+func (l *lazy) behindCaller() (context.Context, func()) {
+	inner, end := context.WithDeadline(context.WithoutCancel(l.caller), l.deadline)
+	stop := context.AfterFunc(l.caller, func() {
+		late := time.NewTimer(l.grace)
 		defer late.Stop()
 		select {
 		case <-late.C:
@@ -72,18 +96,14 @@ func (w *outlived) clockwork() context.Context {
 		case <-inner.Done():
 		}
 	})
-	w.inner, w.end = inner, func() { stop(); end() }
-	if w.canceled {
-		w.end()
-	}
-	return w.inner
+	return inner, func() { stop(); end() }
 }
 
-func (w *outlived) cancel() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.canceled = true
-	if w.end != nil {
-		w.end()
+func (l *lazy) cancel() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.canceled = true
+	if l.end != nil {
+		l.end()
 	}
 }

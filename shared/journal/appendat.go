@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"agentchat/shared/deadline"
 	"agentchat/shared/stream"
 )
 
@@ -29,7 +30,7 @@ import (
 //
 // Once begun it runs to its end, Options.Budget at most, though ctx ends.
 func (j *Journal) AppendAt(ctx context.Context, name stream.Name, in stream.Batch) (stream.Ack, error) {
-	ctx, cancel := Outlive(ctx, j.o.Budget, j.o.Grace)
+	ctx, cancel := deadline.Outlive(ctx, j.o.Budget, j.o.Grace)
 	defer cancel()
 	ack, err := j.store.Append(ctx, name, in)
 	switch {

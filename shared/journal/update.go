@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"agentchat/shared/api"
+	"agentchat/shared/deadline"
 	"agentchat/shared/stream"
 )
 
@@ -36,7 +37,7 @@ const (
 // (nothing was written), or OutcomeUnknown (it may have been, and may still be).
 // Once begun it runs to its end, Options.Budget at most, though ctx ends.
 func Update[S any](ctx context.Context, j *Journal, name stream.Name, f *Fold[S], decide func(S) ([]stream.Record, error)) (S, error) {
-	ctx, cancel := Outlive(ctx, j.o.Budget, j.o.Grace)
+	ctx, cancel := deadline.Outlive(ctx, j.o.Budget, j.o.Grace)
 	defer cancel()
 	u := update[S]{j: j, name: name, fold: f, cell: cellOf(j, name, f), nonce: nonce(j.o.Rand)}
 	u.cell.mu.Lock()

@@ -1,7 +1,6 @@
 package mailbox
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -94,7 +93,13 @@ func appendReceipt(b []byte, r *api.Receipt) []byte {
 
 func appendMap(b []byte, m map[string]string) []byte {
 	open := len(b)
-	for _, k := range slices.Sorted(maps.Keys(m)) {
+	var room [8]string // most maps are small
+	keys := room[:0]
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
 		b = appendString(append(b, ','), k)
 		b = appendString(append(b, ':'), m[k])
 	}

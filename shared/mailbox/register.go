@@ -7,6 +7,7 @@ import (
 
 	"agentchat/shared/agent"
 	"agentchat/shared/api"
+	"agentchat/shared/deadline"
 	"agentchat/shared/ident"
 	"agentchat/shared/journal"
 	"agentchat/shared/stream"
@@ -19,7 +20,7 @@ import (
 //
 // On an error the registration may be half done; then nobody can use it yet, and it is OutcomeUnknown.
 func (m *Mailbox) Register(ctx context.Context, id ident.Agent, p api.Profile) (*api.RegisterResponse, error) {
-	ctx, cancel := journal.Outlive(ctx, budget, grace)
+	ctx, cancel := deadline.Outlive(ctx, budget, grace)
 	defer cancel()
 	for {
 		r, err := m.register(ctx, id, p)
@@ -64,7 +65,7 @@ func (m *Mailbox) register(ctx context.Context, id ident.Agent, p api.Profile) (
 // messages. It may be repeated: a deletion that is half done is finished, and one
 // that is done changes nothing. AgentNotRegistered if there never was such an agent.
 func (m *Mailbox) Delete(ctx context.Context, id ident.Agent) error {
-	ctx, cancel := journal.Outlive(ctx, budget, grace)
+	ctx, cancel := deadline.Outlive(ctx, budget, grace)
 	defer cancel()
 	s, err := m.change(ctx, id, agent.Delete(id, m.now()))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"agentchat/shared/agent"
 	"agentchat/shared/api"
+	"agentchat/shared/deadline"
 	"agentchat/shared/journal"
 	"agentchat/shared/stream"
 )
@@ -39,7 +40,7 @@ func (m *Mailbox) Send(ctx context.Context, d Draft) (*api.SendResponse, error) 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := journal.Outlive(ctx, budget, grace)
+	ctx, cancel := deadline.Outlive(ctx, budget, grace)
 	defer cancel()
 	switch {
 	case d.ID == "" && recipient.Phase != agent.Registered:

@@ -46,11 +46,10 @@ func (c *call) noContent() error {
 
 // send writes a whole answer. A client that is gone is no fault of anybody's.
 func (c *call) send(status int, contentType string, body []byte) {
+	// One array holds the values, which Header.Set would allocate one by one.
+	v := [...]string{contentType, strconv.Itoa(len(body)), "no-store", "nosniff"}
 	h := c.w.Header()
-	h.Set("Content-Type", contentType)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
+	h["Content-Type"], h["Content-Length"], h["Cache-Control"], h["X-Content-Type-Options"] = v[0:1:1], v[1:2:2], v[2:3:3], v[3:4:4]
 	c.writeWithin(writeTime)
 	c.w.WriteHeader(status)
 	if c.r.Method != http.MethodHead {

@@ -26,7 +26,9 @@ func (c *call) decode(q any) error {
 	if err := bind.bindHeader(v, c.r.Header); err != nil {
 		return err
 	}
-	body, err := c.body()
+	buf := c.buffer() // nothing that is decoded refers to it
+	defer c.release(buf)
+	body, err := c.body(buf)
 	if err != nil {
 		return err
 	}
@@ -46,9 +48,9 @@ func (c *call) decode(q any) error {
 	return err
 }
 
-// body reads the request's body, whatever its declared length says. Too large
-// is told before anything else about it.
-func (c *call) body() ([]byte, error) {
+// body reads the request's body into buf, whatever its declared length says. Too
+// large is told before anything else about it.
+func (c *call) body(buf *[]byte) ([]byte, error) {
 	if c.r.Body == nil || c.r.Body == http.NoBody {
 		return nil, nil
 	}
@@ -56,10 +58,11 @@ func (c *call) body() ([]byte, error) {
 		return nil, tooLarge()
 	}
 	_ = c.out.SetReadDeadline(time.Now().Add(readTime))
-	var b bytes.Buffer
+	b := bytes.NewBuffer(*buf)
 	// A declared length is a promise, not a reason to reserve so much.
 	b.Grow(int(min(max(c.r.ContentLength, 0), 64<<10)) + bytes.MinRead)
 	_, err := b.ReadFrom(http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, api.MaxBodyBytes))
+	*buf = b.Bytes()
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, tooLarge()
 	}
@@ -67,7 +70,7 @@ func (c *call) body() ([]byte, error) {
 		c.w.Header().Set("Connection", "close")
 		return nil, api.Errorf(api.InvalidJSON, "the body broke off, or did not come within %v", readTime).Because(err)
 	}
-	return b.Bytes(), nil
+	return *buf, nil
 }
 
 func tooLarge() error {
@@ -82,7 +85,7 @@ func checkMediaType(h http.Header) error {
 		return api.Errorf(api.UnsupportedMediaType, "send the body without Content-Encoding")
 	}
 	types := h["Content-Type"]
-	if len(types) == 0 || len(types) == 1 && types[0] == "" {
+	if len(types) == 0 || len(types) == 1 && (types[0] == "" || types[0] == "application/json") {
 		return nil
 	}
 	if len(types) == 1 {

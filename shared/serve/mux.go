@@ -72,8 +72,7 @@ func (m *mux) add(ep *endpoint) {
 	i := slices.IndexFunc(m.paths, func(p *path) bool { return p.pattern == ep.route.Path })
 	if i < 0 {
 		m.paths = append(m.paths, &path{pattern: ep.route.Path, segments: ep.segments, ops: map[string]*endpoint{}})
-		// '{' sorts behind every letter and digit: a literal segment goes before a variable one.
-		slices.SortFunc(m.paths, func(a, b *path) int { return slices.Compare(a.segments, b.segments) })
+		m.sort()
 		i = slices.IndexFunc(m.paths, func(p *path) bool { return p.pattern == ep.route.Path })
 	}
 	p := m.paths[i]
@@ -84,26 +83,20 @@ func (m *mux) add(ep *endpoint) {
 	p.allow = m.cors.allow(p.ops)
 }
 
-// All returns the handler of a host that serves several families. A family that
-// is not given is not there: its paths are 404.
+// sort puts a literal segment before a variable one: '{' is behind every letter and digit.
+func (m *mux) sort() {
+	slices.SortFunc(m.paths, func(a, b *path) int { return slices.Compare(a.segments, b.segments) })
+}
+
+// All returns the handler of a host that serves several families, each made by
+// Mux. A family that is not given is not there: its paths are 404.
 func All(e *env.Env, families map[string]http.Handler) http.Handler {
-	none := newMux(e)
-	var paths []*path
-	handlers := map[string]http.Handler{}
-	for _, r := range route.Table {
-		if h, ok := families[r.Family()]; ok && handlers[r.Path] == nil {
-			handlers[r.Path] = h
-			paths = append(paths, &path{pattern: r.Path, segments: split(r.Path)})
-		}
+	all := newMux(e)
+	for _, h := range families {
+		all.paths = append(all.paths, h.(*mux).paths...)
 	}
-	slices.SortFunc(paths, func(a, b *path) int { return slices.Compare(a.segments, b.segments) })
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p, _ := match(paths, r.URL); p != nil {
-			handlers[p.pattern].ServeHTTP(w, r)
-			return
-		}
-		none.ServeHTTP(w, r)
-	})
+	all.sort()
+	return all
 }
 
 func split(p string) []string { return strings.Split(strings.TrimPrefix(p, "/"), "/") }

@@ -14,6 +14,7 @@ import (
 	"reflect"
 
 	"agentchat/shared/auth"
+	"agentchat/shared/deadline"
 	"agentchat/shared/sse"
 )
 
@@ -72,7 +73,7 @@ func Events[Q, R any](
 }
 
 func answer[Q, R any](ctx context.Context, c *call, q *Q, f func(context.Context, auth.Caller, *Q) (*R, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	ctx, cancel := deadline.Within(ctx, requestTime)
 	defer cancel()
 	r, err := f(ctx, c.by, q)
 	if err != nil {

@@ -86,7 +86,8 @@ func (a *app) dev(ctx context.Context, f devFlags, chosen bool) (err error) {
 	case f.data == "":
 		f.data = ".agent-chat"
 	}
-	log := a.logger()
+	log, flush := a.logger()
+	defer flush()
 	l, err := listen(ctx, f.listen)
 	if err != nil {
 		return err

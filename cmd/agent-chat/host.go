@@ -176,15 +176,6 @@ func ownKeys(conf *env.Config, data string, memory bool) (err error) {
 	return err
 }
 
-// logger returns the server's log: JSON lines on standard error.
-func (a *app) logger() *slog.Logger {
-	level := slog.LevelInfo
-	if a.verbose {
-		level = slog.LevelDebug
-	}
-	return slog.New(slog.NewJSONHandler(a.errOut, &slog.HandlerOptions{Level: level}))
-}
-
 // urlOf returns a URL for l that works on this machine.
 func urlOf(scheme string, l net.Listener) string {
 	addr := l.Addr().String()

@@ -53,7 +53,8 @@ func (a *app) s2(ctx context.Context, f devFlags, cert, key string) (err error) 
 	if f.data == "" && !f.memory {
 		return usagef("where is the store? --data DIR or --memory")
 	}
-	log := a.logger()
+	log, flush := a.logger()
+	defer flush()
 	inner, err := listenS2(ctx, f.s2Listen, cert != "")
 	if err != nil {
 		return err

@@ -68,7 +68,8 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 	if err := oneStore(conf, f.memory); err != nil {
 		return err
 	}
-	log := a.logger()
+	log, flush := a.logger()
+	defer flush()
 	inner, err := listen(ctx, f.listen)
 	if err != nil {
 		return err

@@ -78,7 +78,7 @@ func run(out io.Writer) error {
 	if err := store.Ensure(ctx); err != nil {
 		return err
 	}
-	e, err := env.FromEnviron(func(name string) string { return variables[name] }, slog.New(slog.DiscardHandler))
+	e, err := env.FromEnviron("messages", func(name string) string { return variables[name] }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

@@ -129,19 +129,36 @@ func TestClient(t *testing.T) {
 func TestFromEnvironRefuses(t *testing.T) {
 	for _, row := range []struct {
 		name    string
+		family  string
 		environ []string
 		want    string
 	}{
-		{"nothing", nil, env.APIToken},
-		{"no API token", []string{env.S2Token, "s2"}, env.APIToken},
-		{"empty API token", []string{env.APIToken, "", env.S2Token, "s2"}, env.APIToken},
-		{"no S2 token", []string{env.APIToken, token}, env.S2Token},
-		{"one token for both", []string{env.APIToken, token, env.AdminToken, token, env.S2Token, "s2"}, "an admin token is an API token too"},
+		{"nothing", "messages", nil, env.APIToken},
+		{"no API token", "messages", []string{env.S2Token, "s2"}, env.APIToken},
+		{"empty API token", "messages", []string{env.APIToken, "", env.S2Token, "s2"}, env.APIToken},
+		{"no S2 token", "messages", []string{env.APIToken, token}, env.S2Token},
+		{"no S2 token of an open family", "service", nil, env.S2Token},
+		{"one token for both", "messages", []string{env.APIToken, token, env.AdminToken, token, env.S2Token, "s2"}, "an admin token is an API token too"},
+		{"one token for both of an open family", "service", []string{env.APIToken, token, env.AdminToken, token, env.S2Token, "s2"}, "an admin token is an API token too"},
+		{"a family that there is not", "nobody", []string{env.S2Token, "s2"}, env.APIToken},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			if _, err := env.FromEnviron(environ(row.environ...), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), row.want) {
-				t.Errorf("FromEnviron(%q): %v; want an error with %q", row.environ, err, row.want)
+			if _, err := env.FromEnviron(row.family, environ(row.environ...), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("FromEnviron(%s, %q): %v; want an error with %q", row.family, row.environ, err, row.want)
 			}
 		})
+	}
+}
+
+// A family that asks nobody for a credential starts without any, and can then
+// recognise nobody.
+func TestFromEnvironOfAnOpenFamily(t *testing.T) {
+	e, err := env.FromEnviron("service", environ(env.S2Token, "s2"), slog.New(slog.DiscardHandler))
+	if err != nil || e.Auth != nil {
+		t.Errorf("FromEnviron without a token: %+v, %v; want an Env without Auth", e, err)
+	}
+	e, err = env.FromEnviron("service", environ(env.S2Token, "s2", env.APIToken, token), slog.New(slog.DiscardHandler))
+	if err != nil || e.Auth == nil {
+		t.Errorf("FromEnviron with a token: %+v, %v; want an Env with Auth", e, err)
 	}
 }

@@ -23,7 +23,7 @@ type Env struct {
 	Store   stream.Store
 	Journal *journal.Journal
 	Mail    *mailbox.Mailbox
-	Auth    *auth.Auth
+	Auth    *auth.Auth  // nil: the process serves what anybody may call, and nothing else
 	Keys    *signed.Set // of signed chats; may have no key
 	Now     func() time.Time
 	Rand    io.Reader
@@ -42,10 +42,11 @@ type Options struct {
 	Log      *slog.Logger     // nil: slog.Default
 	Draining <-chan struct{}  // nil: never
 	Late     bool             // see mailbox.Options and journal.Options
+	Open     bool             // the process serves what anybody may call, and so starts without a token
 }
 
 // New returns an Env on a store. It refuses what auth.New refuses: a server
-// without a token never starts.
+// without a token never starts, but for one that is Open.
 func New(o Options) (*Env, error) {
 	if o.Store == nil {
 		return nil, errors.New("no store")
@@ -70,6 +71,9 @@ func New(o Options) (*Env, error) {
 	e.Mail = mailbox.New(e.Store, e.Journal, mailbox.Options{
 		Now: e.Now, Rand: e.Rand, Log: e.Log, Retention: e.Config.Retention, Late: o.Late,
 	})
+	if o.Open && len(e.Config.APITokens) == 0 {
+		return e, nil
+	}
 	var err error
 	e.Auth, err = auth.New(auth.Options{
 		APITokens: e.Config.APITokens, AdminTokens: e.Config.AdminTokens,

@@ -4,17 +4,20 @@ import (
 	"errors"
 	"log/slog"
 
+	"agentchat/shared/route"
 	"agentchat/shared/stream/s2stream"
 )
 
-// FromEnviron reads the server's variables and opens the store on S2. An error
-// names the variable to set. It connects to nothing yet: the store's Check does.
-func FromEnviron(getenv func(string) string, log *slog.Logger) (*Env, error) {
+// FromEnviron reads the variables of the server of a family and opens the store on
+// S2. A family that is open to anybody needs no token. An error names the variable
+// to set. It connects to nothing yet: the store's Check does.
+func FromEnviron(family string, getenv func(string) string, log *slog.Logger) (*Env, error) {
 	c, err := Read(getenv)
 	if err != nil {
 		return nil, err
 	}
-	if len(c.APITokens) == 0 {
+	open := route.Open(family)
+	if len(c.APITokens) == 0 && !open {
 		return nil, errors.New(APIToken + " is not set")
 	}
 	if c.S2Token == "" {
@@ -24,5 +27,5 @@ func FromEnviron(getenv func(string) string, log *slog.Logger) (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	return New(Options{Store: store, Config: c, Log: log})
+	return New(Options{Store: store, Config: c, Log: log, Open: open})
 }

@@ -21,6 +21,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,7 +56,8 @@ type Options struct {
 }
 
 // Bootstraps returns the functions whose executables are in dir/FAMILY/bootstrap,
-// one for every family of the route table, each with environ.
+// one for every family of the route table, each with environ: of the secrets in
+// it, with those alone that the table gives the family.
 func Bootstraps(dir string, environ ...string) (map[string]Function, error) {
 	fs := make(map[string]Function, len(route.Families))
 	for name, f := range route.Families {
@@ -65,9 +68,27 @@ func Bootstraps(dir string, environ ...string) (map[string]Function, error) {
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("function %s is not built: %w", name, err)
 		}
-		fs[name] = Function{Bootstrap: path, Env: environ, Memory: f.Memory, Timeout: f.Timeout, Stream: f.Stream}
+		fs[name] = Function{Bootstrap: path, Env: permitted(environ, f), Memory: f.Memory, Timeout: f.Timeout, Stream: f.Stream}
 	}
 	return fs, nil
+}
+
+// permitted returns the variables of environ that f may have: all but the secrets
+// that other families have and it has not.
+func permitted(environ []string, f route.Family) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		secret := route.Secret(name)
+		if slices.Contains(f.Secrets, secret) {
+			return false
+		}
+		for _, other := range route.Families {
+			if slices.Contains(other.Secrets, secret) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // A Gateway is the front of all functions. It is an http.Handler.

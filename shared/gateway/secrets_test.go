@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,7 +15,34 @@ import (
 	"agentchat/shared/client"
 	"agentchat/shared/env"
 	"agentchat/shared/gateway"
+	"agentchat/shared/route"
 )
+
+// A function is given the secrets of its family and nobody else's, and what is no
+// secret as it is: as AWS gives them.
+func TestBootstrapsHaveTheirSecretsOnly(t *testing.T) {
+	dir := t.TempDir()
+	for family := range route.Families {
+		if err := os.MkdirAll(filepath.Join(dir, family), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, family, "bootstrap"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fs, err := gateway.Bootstraps(dir, env.APIToken+"=a", env.S2Token+"=s", env.Basin+"=b", env.OriginLock+"=l")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for family, want := range map[string][]string{
+		"service":  {env.S2Token + "=s", env.Basin + "=b", env.OriginLock + "=l"},
+		"messages": {env.APIToken + "=a", env.S2Token + "=s", env.Basin + "=b", env.OriginLock + "=l"},
+	} {
+		if got := fs[family].Env; !slices.Equal(got, want) {
+			t.Errorf("%s has %q; want %q", family, got, want)
+		}
+	}
+}
 
 // A built function finds its tokens in Secrets Manager, and says unavailable for as long
 // as it can't; the same process answers once it can.
@@ -46,7 +75,10 @@ func TestFunctionReadsItsSecrets(t *testing.T) {
 		f.Env = slices.DeleteFunc(slices.Clone(f.Env), func(v string) bool {
 			return strings.HasPrefix(v, env.APIToken+"=") || strings.HasPrefix(v, env.S2Token+"=")
 		})
-		f.Env = append(f.Env, env.APIToken+"_SECRET=arn:api", env.S2Token+"_SECRET=arn:s2", "AWS_ENDPOINT_URL_SECRETS_MANAGER="+sm.URL,
+		if !route.Open(name) {
+			f.Env = append(f.Env, env.APIToken+"_SECRET=arn:api")
+		}
+		f.Env = append(f.Env, env.S2Token+"_SECRET=arn:s2", "AWS_ENDPOINT_URL_SECRETS_MANAGER="+sm.URL,
 			"AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=key", "AWS_MAX_ATTEMPTS=1")
 	})
 	if err != nil {

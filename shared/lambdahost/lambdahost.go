@@ -31,14 +31,14 @@ import (
 // can still be delivered: Lambda kills the sandbox at the deadline itself.
 const margin = 500 * time.Millisecond
 
-// Start serves the handler that newHandler makes, for ever. The configuration
+// Start serves a family by the handler that newHandler makes, for ever. The configuration
 // comes from the environment, where a variable NAME may be replaced by
 // NAME_SECRET, the ARN of a secret in Secrets Manager: see Secrets. It is read
 // at the first invocation, not before, so that a broken one is an answer and a
 // line in the log rather than a function that never starts.
-func Start(newHandler func(*env.Env) http.Handler) {
+func Start(family string, newHandler func(*env.Env) http.Handler) {
 	log := lambdacontext.NewLogger()
-	secrets := &Secrets{Getenv: os.Getenv, New: newHandler, Log: log}
+	secrets := &Secrets{Family: family, Getenv: os.Getenv, New: newHandler, Log: log}
 	h := &Host{Mode: ModeOf(os.Getenv("AGENT_CHAT_INVOKE_MODE")), Handler: secrets.Handler, Log: log}
 	lambda.StartWithOptions(h.Invoke)
 }

@@ -38,6 +38,7 @@ func secretVariables() []string {
 // deployment, and holds everywhere within five minutes. While a secret can't be
 // read again, or what it holds is refused, the handler that there is goes on.
 type Secrets struct {
+	Family string // that the handler is of
 	Getenv func(string) string
 	New    func(*env.Env) http.Handler
 	Log    *slog.Logger
@@ -91,7 +92,7 @@ func (s *Secrets) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e, err := env.FromEnviron(getenv, s.Log)
+	e, err := env.FromEnviron(s.Family, getenv, s.Log)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ type vault struct {
 
 func (v *vault) secrets(environ map[string]string) *lambdahost.Secrets {
 	return &lambdahost.Secrets{
+		Family: "messages",
 		Getenv: func(name string) string { return environ[name] },
 		New: func(e *env.Env) http.Handler {
 			v.made = append(v.made, e.Config.APITokens)

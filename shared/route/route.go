@@ -62,7 +62,7 @@ var Families = map[string]Family{
 	"agents":   {Memory: 256, Timeout: 30 * time.Second, Secrets: []Secret{APIToken, AdminToken, S2Token}},
 	"inbox":    {Memory: 256, Timeout: 5*time.Minute + 30*time.Second, Stream: true, Secrets: []Secret{APIToken, AdminToken, S2Token}},
 	"messages": {Memory: 256, Timeout: 30 * time.Second, Secrets: []Secret{APIToken, AdminToken, S2Token}},
-	"service":  {Memory: 128, Timeout: 15 * time.Second, Secrets: []Secret{APIToken, S2Token}}, // no server starts without an API token
+	"service":  {Memory: 128, Timeout: 15 * time.Second, Secrets: []Secret{S2Token}}, // nobody's credential is asked for
 }
 
 // Family returns the part of Op before the dot.
@@ -78,6 +78,13 @@ func Of(op string) Route {
 		panic("route: no operation " + op)
 	}
 	return Table[i]
+}
+
+// Open reports whether anybody may call all of a family's operations, so that it
+// has no use for what tells callers apart.
+func Open(family string) bool {
+	routes := In(family)
+	return len(routes) > 0 && !slices.ContainsFunc(routes, func(r Route) bool { return r.Access != Public })
 }
 
 // In returns the routes of a family.

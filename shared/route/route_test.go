@@ -125,11 +125,25 @@ func TestFamilies(t *testing.T) {
 		if f.Memory < 128 || f.Timeout <= 0 {
 			t.Errorf("family %s: %+v; want the memory and time of a function", name, f)
 		}
-		if sorted := slices.Sorted(slices.Values(f.Secrets)); len(slices.Compact(sorted)) != len(f.Secrets) || !slices.Contains(f.Secrets, route.APIToken) {
-			t.Errorf("family %s: secrets %q; want each once, and the token without which no server starts", name, f.Secrets)
+		if sorted := slices.Sorted(slices.Values(f.Secrets)); len(slices.Compact(sorted)) != len(f.Secrets) {
+			t.Errorf("family %s: secrets %q; want each once", name, f.Secrets)
+		}
+		for _, s := range []route.Secret{route.APIToken, route.AdminToken} {
+			if slices.Contains(f.Secrets, s) == route.Open(name) {
+				t.Errorf("family %s: secrets %q; want %s if it asks for a credential, and only then", name, f.Secrets, s)
+			}
 		}
 		if streams := slices.ContainsFunc(route.In(name), func(r route.Route) bool { return r.Kind != route.Unary }); streams != f.Stream {
 			t.Errorf("family %s: Stream is %v; its routes say %v", name, f.Stream, streams)
+		}
+	}
+}
+
+// A family is open if all its routes are, and one that there is not is closed.
+func TestOpen(t *testing.T) {
+	for family, want := range map[string]bool{"service": true, "agents": false, "messages": false, "inbox": false, "nobody": false} {
+		if got := route.Open(family); got != want {
+			t.Errorf("Open(%s) = %v; want %v", family, got, want)
 		}
 	}
 }

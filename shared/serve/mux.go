@@ -41,9 +41,13 @@ type endpoint struct {
 }
 
 // Mux returns the handler of a family. It panics on a missing or an extra op,
-// and on one whose request is not of the table's type.
+// on one whose request is not of the table's type, and on an Env that tells nobody
+// apart for a family that must.
 func Mux(e *env.Env, family string, ops map[string]Op) http.Handler {
 	routes := route.In(family)
+	if e.Auth == nil && !route.Open(family) {
+		panic("serve: family " + family + " asks for credentials, and nothing checks them")
+	}
 	if len(routes) != len(ops) {
 		panic(fmt.Sprintf("serve: family %s has %d operations in the table, not %d", family, len(routes), len(ops)))
 	}

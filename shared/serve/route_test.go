@@ -172,6 +172,16 @@ func TestMuxPanics(t *testing.T) {
 			serve.Mux(e, "messages", ops)
 		})
 	}
+	t.Run("nothing checks credentials", func(t *testing.T) {
+		defer func() {
+			if recover() == nil {
+				t.Error("Mux did not panic")
+			}
+		}()
+		open := *e
+		open.Auth = nil
+		serve.Mux(&open, "messages", map[string]serve.Op{"messages.send": send, "messages.get": get})
+	})
 }
 
 // A host may serve some of the families; the others' paths are not there.

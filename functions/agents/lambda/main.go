@@ -6,4 +6,4 @@ import (
 	"agentchat/shared/lambdahost"
 )
 
-func main() { lambdahost.Start(agents.New) }
+func main() { lambdahost.Start("agents", agents.New) }

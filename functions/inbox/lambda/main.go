@@ -6,4 +6,4 @@ import (
 	"agentchat/shared/lambdahost"
 )
 
-func main() { lambdahost.Start(inbox.New) }
+func main() { lambdahost.Start("inbox", inbox.New) }

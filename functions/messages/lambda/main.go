@@ -6,4 +6,4 @@ import (
 	"agentchat/shared/lambdahost"
 )
 
-func main() { lambdahost.Start(messages.New) }
+func main() { lambdahost.Start("messages", messages.New) }

@@ -6,4 +6,4 @@ import (
 	"agentchat/shared/lambdahost"
 )
 
-func main() { lambdahost.Start(service.New) }
+func main() { lambdahost.Start("service", service.New) }

@@ -11,6 +11,8 @@ BUILD := -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 LISTEN ?= 127.0.0.1:8080
 DATA ?= .agent-chat
 FUZZTIME ?= 10s
+SEED ?=
+SEEDS ?= 1000
 SET ?=
 
 .PHONY: help
@@ -51,6 +53,10 @@ race: ## Run all tests with the race detector
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME=10s
 	@scripts/fuzz $(FUZZTIME)
+
+.PHONY: sim
+sim: ## Simulate a fleet on a failing store: SEED=7 that seed, with its history; else SEEDS=1000 new ones
+	$(GO) test ./shared/simulation -run TestSeeds$$ -count=1 -timeout 1h $(if $(SEED),-v -args -sim.seed=$(SEED),-args -sim.seeds=$(SEEDS) -sim.first=$(shell date +%s))
 
 .PHONY: bench
 bench: ## Measure, and rewrite docs/performance.md

@@ -36,6 +36,7 @@ var layers = []struct {
 	{"service", []string{"shared/auth", "shared/env", "shared/openapi", "shared/serve", "shared/lambdahost", "shared/client", "shared/gateway", "shared/apitest"}},
 	{"functions", []string{"functions/..."}},
 	{"registry", []string{"functions"}},
+	{"world", []string{"shared/simulation"}},
 	{"mains", []string{"functions/*/lambda", "cmd/...", "scripts/..."}},
 }
 
@@ -53,17 +54,17 @@ var only = []struct {
 	{"github.com/aws/aws-cdk-go", []string{"infra"}, "infra is a module of its own"},
 	{"github.com/spf13/cobra", []string{"cmd/agent-chat"}, "flags belong to the command line"},
 	{"agentchat/shared/s2local/engine", []string{"shared/s2local/wire", "shared/stream/localstream", "cmd/agent-chat"}, "a Lambda must not link the embedded store"},
-	{"agentchat/shared/stream/localstream", []string{"cmd/agent-chat", "shared/stream/interleave"}, "a Lambda must not link the embedded store"},
+	{"agentchat/shared/stream/localstream", []string{"cmd/agent-chat", "shared/stream/interleave", "shared/simulation"}, "a Lambda must not link the embedded store"},
 }
 
 // testOnly lists what no shipped code may import.
 var testOnly = []string{
-	"testing", "agentchat/shared/stream/streamtest", "agentchat/shared/stream/faultstream", "agentchat/shared/stream/interleave", "agentchat/shared/apitest",
+	"testing", "agentchat/shared/stream/streamtest", "agentchat/shared/stream/faultstream", "agentchat/shared/stream/interleave", "agentchat/shared/apitest", "agentchat/shared/simulation",
 	"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "pgregory.net/rapid", "github.com/anishathalye/porcupine",
 }
 
 // testKits are the packages that exist for tests, and so may import what is testOnly.
-var testKits = []string{"shared/stream/streamtest", "shared/stream/faultstream", "shared/stream/interleave", "shared/apitest"}
+var testKits = []string{"shared/stream/streamtest", "shared/stream/faultstream", "shared/stream/interleave", "shared/apitest", "shared/simulation"}
 
 const maxLines = 400 // of a file that is not a test
 

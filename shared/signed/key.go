@@ -39,8 +39,8 @@ type Key struct {
 
 // NewKey makes a key that is published at the time now and may sign from notBefore on.
 func NewKey(alg Alg, now, notBefore time.Time) (*Key, error) {
-	k := &Key{Alg: alg, Published: now.UTC().Truncate(time.Second), NotBefore: notBefore.UTC().Truncate(time.Second)}
-	switch alg {
+	k := newKey(now, notBefore)
+	switch k.Alg = alg; alg {
 	case ES256:
 		private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
@@ -58,6 +58,11 @@ func NewKey(alg Alg, now, notBefore time.Time) (*Key, error) {
 	}
 	k.ID = k.thumbprint()
 	return k, nil
+}
+
+// newKey returns a key without halves, its times to the second as a JWK has them.
+func newKey(now, notBefore time.Time) *Key {
+	return &Key{Published: now.UTC().Truncate(time.Second), NotBefore: notBefore.UTC().Truncate(time.Second)}
 }
 
 // Sign returns the signature of payload as JOSE has it: 64 bytes in base64url

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -94,10 +95,7 @@ func appendReceipt(b []byte, r *api.Receipt) []byte {
 func appendMap(b []byte, m map[string]string) []byte {
 	open := len(b)
 	var room [8]string // most maps are small
-	keys := room[:0]
-	for k := range m {
-		keys = append(keys, k)
-	}
+	keys := slices.AppendSeq(room[:0], maps.Keys(m))
 	slices.Sort(keys)
 	for _, k := range keys {
 		b = appendString(append(b, ','), k)

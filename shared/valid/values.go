@@ -32,7 +32,10 @@ func pairs(pointer string, m map[string]string) error {
 		return api.InvalidField(pointer, "%d entries; there are at most %d", len(m), api.MaxMapEntries)
 	}
 	total := 0
-	for _, k := range slices.Sorted(maps.Keys(m)) {
+	var room [8]string // most maps are small
+	keys := slices.AppendSeq(room[:0], maps.Keys(m))
+	slices.Sort(keys)
+	for _, k := range keys {
 		// The pointer of a bad key would be as bad, so the map is to blame.
 		if len(k) < 1 || len(k) > api.MaxMapKeyBytes {
 			return api.InvalidField(pointer, "a key of %d bytes; keys have 1 to %d", len(k), api.MaxMapKeyBytes)

@@ -47,7 +47,7 @@ func (s *Store) Append(ctx context.Context, name stream.Name, in stream.Batch) (
 	case <-late.C:
 		return stream.Ack{}, changed(context.DeadlineExceeded, "append to", name.String())
 	}
-	ack, err := p.Wait(context.WithoutCancel(ctx)) // does not wait
+	ack, err := p.Wait(context.Background()) //nolint:contextcheck // does not wait
 	if err != nil {
 		return stream.Ack{}, changed(err, "append to", name.String())
 	}

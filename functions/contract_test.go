@@ -31,6 +31,7 @@ func start() (*apitest.Service, error) {
 		Store:  store,
 		Config: env.Config{APITokens: []string{apiToken}, AdminTokens: []string{adminToken}, Version: "test"},
 		Log:    slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Sole:   true,
 	})
 	if err != nil {
 		closeStore()

@@ -56,6 +56,7 @@ func TestContractWithinScope(t *testing.T) {
 			Store:  store,
 			Config: env.Config{APITokens: []string{apiToken}, AdminTokens: []string{adminToken}, Version: "test"},
 			Log:    logger,
+			Sole:   true,
 		})
 		if err != nil {
 			return nil, err

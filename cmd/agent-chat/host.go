@@ -37,6 +37,7 @@ type host struct {
 	log      *slog.Logger
 	front    *gateway.Gateway // answers in place of the handlers; nil: they do, in process
 	failed   <-chan struct{}  // closed when the store is broken for good; nil: never
+	sole     bool             // no other process is on the store
 	draining chan struct{}
 }
 
@@ -50,7 +51,7 @@ func newHost(conf env.Config, store stream.Store, log *slog.Logger) *host {
 // nil after such an end.
 func (h *host) serve(ctx context.Context, l net.Listener, ready func()) error {
 	e, err := env.New(env.Options{
-		Store: h.store, Config: h.conf, Now: time.Now, Rand: rand.Reader, Log: h.log, Draining: h.draining, Late: true,
+		Store: h.store, Config: h.conf, Now: time.Now, Rand: rand.Reader, Log: h.log, Draining: h.draining, Sole: h.sole, Late: true,
 	})
 	if err != nil {
 		return usage{errors.Join(err, l.Close())}

@@ -90,7 +90,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 		}
 	}
 	h := newHost(conf, st.store, log)
-	h.failed = st.failed
+	h.failed, h.sole = st.failed, st.sole
 	return h.serve(ctx, l, func() {
 		url := urlOf(scheme, l)
 		if a.json {
@@ -106,6 +106,7 @@ type opened struct {
 	store  stream.Store
 	name   string
 	failed <-chan struct{}
+	sole   bool // nobody else is on it
 	close  func() error
 }
 
@@ -137,7 +138,7 @@ func openStore(ctx context.Context, conf env.Config, memory bool, log *slog.Logg
 	if memory {
 		name = "in memory: nothing is kept"
 	}
-	return opened{store: store, name: name, failed: e.Failed(), close: e.Close}, nil
+	return opened{store: store, name: name, failed: e.Failed(), sole: true, close: e.Close}, nil
 }
 
 // openS2 opens a store on S2, or on anything that speaks its API.

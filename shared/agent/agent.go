@@ -15,11 +15,15 @@ import (
 
 	"agentchat/shared/api"
 	"agentchat/shared/ident"
+	"agentchat/shared/stream"
 )
 
 // MaxAge is how old a state may be that is believed: within it a revoked key is
 // dead everywhere.
 const MaxAge = 5 * time.Second
+
+// tick is how finely a store tells time, and then some.
+const tick = 10 * time.Millisecond
 
 // A Phase is how far a registration is.
 type Phase int
@@ -37,9 +41,11 @@ const (
 type State struct {
 	Phase      Phase
 	Generation ident.Generation
-	Former     bool   // an earlier registration of the name was begun
-	First      uint64 // the registration's first inbox position
-	Epoch      string // the inbox's epoch when it was opened: where to begin guessing
+	Former     bool             // an earlier registration of the name was begun
+	Ended      stream.Timestamp // when the last one before that anybody could use was deleted; 0: there was none
+	Begun      stream.Timestamp // when this one was begun
+	First      uint64           // the registration's first inbox position
+	Epoch      string           // the inbox's epoch when it was opened: where to begin guessing
 	Profile    api.Profile
 	CreatedAt  api.Time
 	UpdatedAt  api.Time
@@ -52,6 +58,16 @@ type Key struct {
 	Hash      [32]byte  `json:"hash"` // SHA-256 of the whole key
 	LastFour  string    `json:"last_four"`
 	CreatedAt api.Time  `json:"created_at"`
+}
+
+// Doubt returns how long after a registration was begun it may have to wait until
+// it is opened: for as long there may be processes that believe in the former one.
+// Both times are of one stream, so no two clocks are compared.
+func (s *State) Doubt() time.Duration {
+	if s.Ended == 0 {
+		return 0
+	}
+	return max(0, MaxAge+tick-s.Begun.Time().Sub(s.Ended.Time()))
 }
 
 // Info returns s as the protocol shows it. Its lists and maps are never nil and

@@ -67,14 +67,14 @@ func (s *State) Apply(e stream.Entry) error {
 		return fmt.Errorf("event at %d: schema %q; want %q", e.Seq, ev.Schema, Schema)
 	}
 	next := *s
-	if !next.apply(ev) {
+	if !next.apply(ev, e.Timestamp) {
 		return fmt.Errorf("event at %d: %q can't follow in phase %d", e.Seq, ev.Kind, s.Phase)
 	}
 	*s = next
 	return nil
 }
 
-func (s *State) apply(ev event) bool {
+func (s *State) apply(ev event, stored stream.Timestamp) bool {
 	known := s.Phase == Registering || s.Phase == Registered
 	switch ev.Kind {
 	case kindRegistering:
@@ -82,7 +82,7 @@ func (s *State) apply(ev event) bool {
 			return false
 		}
 		*s = State{
-			Phase: Registering, Generation: ev.Generation, Former: s.Phase != Never,
+			Phase: Registering, Generation: ev.Generation, Former: s.Phase != Never, Ended: s.Ended, Begun: stored,
 			Profile: *ev.Profile, CreatedAt: ev.At, UpdatedAt: ev.At,
 		}
 	case kindRegistered:
@@ -98,6 +98,9 @@ func (s *State) apply(ev event) bool {
 	case kindDeleted:
 		if !known {
 			return false
+		}
+		if s.Phase == Registered {
+			s.Ended = stored
 		}
 		s.Phase, s.Keys, s.UpdatedAt = Deleted, nil, ev.At
 	case kindMinted:

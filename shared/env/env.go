@@ -41,6 +41,7 @@ type Options struct {
 	Rand     io.Reader        // may be read concurrently; nil: crypto/rand.Reader
 	Log      *slog.Logger     // nil: slog.Default
 	Draining <-chan struct{}  // nil: never
+	Sole     bool             // see mailbox.Options
 	Late     bool             // see mailbox.Options and journal.Options
 	Open     bool             // the process serves what anybody may call, and so starts without a token
 }
@@ -69,7 +70,7 @@ func New(o Options) (*Env, error) {
 	}
 	e.Journal = journal.New(e.Store, journal.Options{Now: e.Now, Rand: e.Rand, Log: e.Log, Late: o.Late})
 	e.Mail = mailbox.New(e.Store, e.Journal, mailbox.Options{
-		Now: e.Now, Rand: e.Rand, Log: e.Log, Retention: e.Config.Retention, Late: o.Late,
+		Now: e.Now, Rand: e.Rand, Log: e.Log, Retention: e.Config.Retention, Sole: o.Sole, Late: o.Late,
 	})
 	if o.Open && len(e.Config.APITokens) == 0 {
 		return e, nil

@@ -68,7 +68,7 @@ func TestFind(t *testing.T) {
 func TestFindByHint(t *testing.T) {
 	w := newWorld(t)
 	now := time.Now()
-	m := mailbox.New(w.store, journal.New(w.store, journal.Options{}), mailbox.Options{Now: func() time.Time { return now }})
+	m := mailbox.New(w.store, journal.New(w.store, journal.Options{}), mailbox.Options{Now: func() time.Time { return now }, Sole: true})
 	register(t, m, "alice", "bob")
 	want := map[uint64]ident.Message{}
 	for i, shift := range []time.Duration{0, 24 * time.Hour, -24 * time.Hour, 5 * time.Minute, -5 * time.Minute} {

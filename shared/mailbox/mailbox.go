@@ -35,6 +35,7 @@ type Options struct {
 	Rand      io.Reader        // nil: crypto/rand.Reader
 	Log       *slog.Logger     // nil: slog.Default
 	Retention time.Duration    // of new inboxes; 0: for ever
+	Sole      bool             // no other process is on the store, so what this one believes of agents is true
 	Late      bool             // finish a claim's bookkeeping after the answer (hosts that live on); a Lambda does not
 }
 

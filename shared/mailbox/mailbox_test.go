@@ -28,6 +28,11 @@ func newWorld(t testing.TB) *world {
 // process returns a mailbox that has seen nothing yet, on the world's store.
 func (w *world) process() *mailbox.Mailbox { return onStore(w.store) }
 
+// sole returns the mailbox of a process that is alone on the store.
+func (w *world) sole() *mailbox.Mailbox {
+	return mailbox.New(w.store, journal.New(w.store, journal.Options{}), mailbox.Options{Sole: true})
+}
+
 func onStore(s stream.Store) *mailbox.Mailbox {
 	return mailbox.New(s, journal.New(s, journal.Options{}), mailbox.Options{})
 }

@@ -1,15 +1,23 @@
 package mailbox_test
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"agentchat/shared/api"
+	"agentchat/shared/journal"
 	"agentchat/shared/mailbox"
 )
 
 // A process that believes an agent to be registered as before, while another one
 // deleted and registered it anew, shows nothing of the former registration.
-func TestReplayOfAnotherProcessesRegistration(t *testing.T) {
+func TestReplayOfAnotherProcessesRegistration(t *testing.T) { synctest.Test(t, replayOfAnother) }
+
+func replayOfAnother(t *testing.T) {
 	w := newWorld(t)
 	one, other := w.process(), w.process()
 	register(t, one, "alice", "bob")
@@ -30,24 +38,99 @@ func TestReplayOfAnotherProcessesRegistration(t *testing.T) {
 	wantCode(t, "replay from a position of the former bob", err, api.GenerationChanged)
 }
 
-// An id that a former registration of the sender used is free, though a process
-// does not know yet that it has ended.
+// An id that a former registration of the sender used is free, and one that the
+// present one used is not, in whichever process: also in one that believed in the
+// former registration until a moment ago.
 func TestSendOfAnotherProcessesRegistration(t *testing.T) {
-	w := newWorld(t)
-	one, other := w.process(), w.process()
-	register(t, one, "alice", "bob")
-	send(t, other, draft("alice", "bob", "x-1", "old"))
-	send(t, other, draft("alice", "bob", "x-2", "same"))
-	if err := one.Delete(t.Context(), "alice"); err != nil {
-		t.Fatalf("delete alice: %v", err)
-	}
-	register(t, one, "alice")
-	for _, d := range []mailbox.Draft{draft("alice", "bob", "x-1", "new"), draft("alice", "bob", "x-2", "same")} {
-		if r := send(t, other, d); r.Replayed {
-			t.Errorf("send %s as the new alice: replayed from the former one; want it stored", d.ID)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		one, other := w.process(), w.process()
+		register(t, one, "alice", "bob")
+		send(t, other, draft("alice", "bob", "x-1", "old"))
+		send(t, other, draft("alice", "bob", "x-2", "same"))
+		if err := one.Delete(t.Context(), "alice"); err != nil {
+			t.Fatalf("delete alice: %v", err)
 		}
+		register(t, one, "alice")
+		for _, d := range []mailbox.Draft{draft("alice", "bob", "x-1", "new"), draft("alice", "bob", "x-2", "same"), draft("alice", "bob", "x-3", "first")} {
+			first := send(t, other, d)
+			if first.Replayed {
+				t.Errorf("send %s as the new alice: replayed from the former one; want it stored", d.ID)
+			}
+			for name, m := range map[string]*mailbox.Mailbox{"the process that sent it": other, "that of the registration": one, "a new one": w.process()} {
+				if r := send(t, m, d); !r.Replayed || r.SeqNum != first.SeqNum {
+					t.Errorf("repeat %s in %s: at %d, replayed %v; want what was stored at %d", d.ID, name, r.SeqNum, r.Replayed, first.SeqNum)
+				}
+			}
+		}
+		if got := texts(t, replay(t, one, mailbox.Query{Agent: "bob"})); len(got) != 5 {
+			t.Errorf("bob's inbox holds %q; want two of the former alice and three of the new one", got)
+		}
+	})
+}
+
+// A name is registered again when no process can believe any more in its former
+// registration, and no later; where there is one process, at once.
+func TestRegisterOutlastsBelief(t *testing.T) {
+	const unit = 50 * time.Millisecond // what is waited is told to
+	for _, tt := range []struct {
+		name string
+		sole bool
+		do   string // r register, d delete, s let a second pass
+		want []time.Duration
+	}{
+		{"never registered", false, "r", []time.Duration{0}},
+		{"registered", false, "rr", []time.Duration{0, 0}},
+		{"deleted just now", false, "rdr", []time.Duration{0, 5 * time.Second}},
+		{"deleted a while ago", false, "rdsssr", []time.Duration{0, 2 * time.Second}},
+		{"deleted long ago", false, "rdssssssr", []time.Duration{0, 0}},
+		{"again and again", false, "rdrsdr", []time.Duration{0, 5 * time.Second, 5 * time.Second}},
+		{"one process", true, "rdr", []time.Duration{0, 0}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				m := mailbox.New(w.store, journal.New(w.store, journal.Options{}), mailbox.Options{Sole: tt.sole})
+				var took []time.Duration
+				for _, c := range tt.do {
+					begun := time.Now()
+					switch c {
+					case 'r':
+						register(t, m, "bob")
+						took = append(took, time.Since(begun).Round(unit))
+					case 'd':
+						if err := m.Delete(t.Context(), "bob"); err != nil {
+							t.Fatal(err)
+						}
+					case 's':
+						time.Sleep(time.Second)
+					}
+				}
+				if diff := cmp.Diff(tt.want, took); diff != "" {
+					t.Errorf("registering took (-want +got):\n%s", diff)
+				}
+			})
+		})
 	}
-	if r := send(t, other, draft("alice", "bob", "x-1", "new")); !r.Replayed {
-		t.Error("the repeat of x-1: stored again; want it replayed")
-	}
+}
+
+// A registration that was begun while its name was in doubt, and left by a process
+// that died, is not opened before its time by the one that finishes it.
+func TestRegisterOutlastsBeliefThoughItsProcessDied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		register(t, w.process(), "bob")
+		if err := w.process().Delete(t.Context(), "bob"); err != nil {
+			t.Fatal(err)
+		}
+		deleted := time.Now()
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		_, err := w.process().Register(gone, "bob", api.Profile{}) // 5 s later it gives up: before the inbox is opened
+		wantCode(t, "register for a caller who left", err, api.OutcomeUnknown)
+		register(t, w.process(), "bob")
+		if took := time.Since(deleted); took < 5*time.Second {
+			t.Errorf("registered again %v after the deletion; want 5s or more", took)
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"agentchat/shared/agent"
 	"agentchat/shared/api"
@@ -18,9 +19,12 @@ import (
 // call, or a deletion, has left half done is finished. Created says that this call
 // completed the registration: of several at the same time, one.
 //
+// A name that was deleted is not registered again before every process knows that
+// it was (Options.Sole: at once), so that none acts for the former registration afterwards.
+//
 // On an error the registration may be half done; then nobody can use it yet, and it is OutcomeUnknown.
 func (m *Mailbox) Register(ctx context.Context, id ident.Agent, p api.Profile) (*api.RegisterResponse, error) {
-	ctx, cancel := deadline.Outlive(ctx, budget, grace)
+	ctx, cancel := deadline.Outlive(ctx, budget+agent.MaxAge, grace)
 	defer cancel()
 	for {
 		r, err := m.register(ctx, id, p)
@@ -41,6 +45,9 @@ func (m *Mailbox) register(ctx context.Context, id ident.Agent, p api.Profile) (
 	}
 	if s.Phase == agent.Registering {
 		g := s.Generation
+		if err := m.outlast(ctx, s.Doubt()); err != nil {
+			return nil, halfDone(err)
+		}
 		first, epoch, err := m.openInbox(ctx, id, s)
 		if err != nil {
 			return nil, err
@@ -59,6 +66,22 @@ func (m *Mailbox) register(ctx context.Context, id ident.Agent, p api.Profile) (
 		}
 	}
 	return &api.RegisterResponse{AgentInfo: s.Info(id), Created: created}, nil
+}
+
+// outlast waits until no process believes any more in a registration that was
+// deleted: none believes what is older than agent.MaxAge.
+func (m *Mailbox) outlast(ctx context.Context, doubt time.Duration) error {
+	if m.o.Sole || doubt == 0 {
+		return nil
+	}
+	over := time.NewTimer(doubt)
+	defer over.Stop()
+	select {
+	case <-over.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Delete ends the registration of id: its keys die, and its inbox takes no more

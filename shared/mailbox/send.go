@@ -48,27 +48,6 @@ func (m *Mailbox) Send(ctx context.Context, d Draft) (*api.SendResponse, error) 
 	case d.ID == "":
 		return m.sendOnce(ctx, l, recipient)
 	}
-	r, err := m.sendClaimed(ctx, d, sender, recipient)
-	if !wasUsed(r, err) {
-		return r, err
-	}
-	// By this registration of the sender's, or by one that another process has ended?
-	present, presentErr := journal.Read(ctx, m.journal, stream.Agent(d.From), m.agents, 0)
-	if presentErr != nil {
-		return nil, presentErr
-	}
-	if present.Phase != agent.Registered || present.Generation == sender.Generation {
-		return r, err
-	}
-	return m.sendClaimed(ctx, d, present, recipient)
-}
-
-// sendClaimed sends a draft with an id of the caller's, as one registration of the sender.
-func (m *Mailbox) sendClaimed(ctx context.Context, d Draft, sender, recipient *agent.State) (*api.SendResponse, error) {
-	l, err := m.letter(d)
-	if err != nil {
-		return nil, err
-	}
 	c, err := newClaiming(m, d, l, sender.Generation)
 	if err != nil {
 		return nil, err
@@ -77,12 +56,6 @@ func (m *Mailbox) sendClaimed(ctx context.Context, d Draft, sender, recipient *a
 		return c.recall(ctx, recipient)
 	}
 	return c.send(ctx, recipient)
-}
-
-// wasUsed reports whether a send was answered by an earlier one with its id.
-func wasUsed(r *api.SendResponse, err error) bool {
-	e, refused := errors.AsType[*api.Error](err)
-	return refused && e.Code == api.IDReused || err == nil && r.Replayed
 }
 
 // sendOnce sends a letter whose id nobody else can have: one append, unless its

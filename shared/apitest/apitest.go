@@ -70,7 +70,8 @@
 //	follow NAME PATH        opens a stream of events; its head is the last answer, and a
 //	                        refusal is an answer as any
 //	event NAME [ID]         waits for an event, which is then the last answer's body; its
-//	                        id is the position behind its delivery
+//	                        id is the position behind its delivery, and on the monitor
+//	                        the delivery's cursor
 //	problem NAME CODE       waits for an event that tells of a fault, and the end
 //	comment NAME [TEXT]     waits for a comment, which must come before any event
 //	cut NAME                breaks the connection

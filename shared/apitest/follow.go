@@ -203,8 +203,12 @@ func closed(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// behind returns the position behind a delivery.
+// behind returns where to go on behind a delivery: its own cursor, if it is one of
+// the monitor's, else the next position.
 func behind(delivery []byte) (string, error) {
+	if _, err := at(delivery, "/inbox"); err == nil {
+		return stringAt(delivery, "/cursor")
+	}
 	seq, err := at(delivery, "/seq_num")
 	if err != nil {
 		return "", err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,6 +57,13 @@ func (s *schemas) operation(r route.Route) object {
 	t := reflect.TypeOf(r.Req)
 	for _, f := range route.FieldsOf(t) {
 		p := object{"name": f.Name, "in": string(f.In), "description": f.Doc, "schema": with(s.of(f.Type), s.bound(t.Name(), f.Name))}
+		if f.IsPrefix() { // as a form has it: each entry is a parameter
+			p["style"], p["explode"] = "form", true
+			p["schema"] = object{
+				"type": "object", "additionalProperties": false,
+				"patternProperties": object{"^" + regexp.QuoteMeta(f.Name): s.of(f.Type.Elem())},
+			}
+		}
 		if f.In == route.InPath {
 			p["required"] = true
 		}
@@ -63,7 +71,7 @@ func (s *schemas) operation(r route.Route) object {
 	}
 	o["parameters"] = ps
 	if route.HasBody(t) {
-		o["requestBody"] = object{"required": true, "content": object{"application/json": s.media(t, true)}}
+		o["requestBody"] = object{"required": !r.Empty, "content": object{"application/json": s.media(t, true)}}
 	}
 	return o
 }

@@ -2,7 +2,9 @@ package route
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 )
 
 // Place is where a field of a request travels.
@@ -15,7 +17,9 @@ const (
 	InHeader Place = "header"
 )
 
-// A Field is a field of a request that does not travel in the body.
+// A Field is a field of a request that does not travel in the body. One of the
+// query whose name ends with a dot is a map: it has the parameters whose names
+// begin with that, by the rest of their names.
 type Field struct {
 	In    Place
 	Name  string
@@ -60,8 +64,12 @@ func HasBody(t reflect.Type) bool {
 	return false
 }
 
+// IsPrefix reports whether f is a map of parameters.
+func (f Field) IsPrefix() bool { return f.Type.Kind() == reflect.Map }
+
 // Fields yields the fields of req that do not travel in the body, with their
 // values as text; a nil pointer is "", and a slice yields each of its elements.
+// A map yields each of its parameters, under its whole name.
 func Fields(req any) func(yield func(Field, string) bool) {
 	return func(yield func(Field, string) bool) {
 		if req == nil {
@@ -70,6 +78,16 @@ func Fields(req any) func(yield func(Field, string) bool) {
 		v := reflect.Indirect(reflect.ValueOf(req))
 		for _, f := range FieldsOf(v.Type()) {
 			fv := v.FieldByIndex(f.Index)
+			if m, ok := fv.Interface().(map[string]string); ok {
+				for _, k := range slices.Sorted(maps.Keys(m)) {
+					each := f
+					each.Name += k
+					if !yield(each, m[k]) {
+						return
+					}
+				}
+				continue
+			}
 			if fv.Kind() == reflect.Slice {
 				for i := range fv.Len() {
 					if !yield(f, fmt.Sprint(fv.Index(i).Interface())) {

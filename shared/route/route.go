@@ -19,6 +19,7 @@ type Route struct {
 	Path   string // {id} form, the same for net/http, OpenAPI and the edge
 	Kind   Kind   // zero: Unary
 	Access Access
+	Empty  bool       // the body may be left out; it is then as {}
 	Req    any        // zero value of the body and of the path:"...", query:"..." and header:"..." fields; nil if there is none
 	Resp   any        // zero value of the body of a success; nil if there is none
 	Codes  []api.Code // of problems that it has beyond those that follow from Method, Access and Req

@@ -4,11 +4,8 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"net/url"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -21,22 +18,27 @@ import (
 // A binder sets the fields of a request type that do not travel in the body.
 type binder struct {
 	path, query, header []binding
-	hasBody             bool
+	hasBody, mayBeEmpty bool
 }
 
 type binding struct {
-	name  string
-	index []int
-	set   func(reflect.Value, string) error
-	key   string // of a header, as http.Header has it
-	many  bool   // a list: the parameter may be repeated
+	name   string
+	index  []int
+	set    func(reflect.Value, string) error
+	key    string // of a header, as http.Header has it
+	many   bool   // a list: the parameter may be repeated
+	prefix bool   // a map of the parameters whose names begin with name
 }
 
 // newBinder panics on a field of a type that no text can be bound to.
-func newBinder(t reflect.Type) *binder {
-	b := &binder{hasBody: route.HasBody(t)}
+func newBinder(r route.Route, t reflect.Type) *binder {
+	hasBody := route.HasBody(t)
+	b := &binder{hasBody: hasBody, mayBeEmpty: r.Empty || !hasBody}
 	for _, f := range route.FieldsOf(t) {
-		x := binding{name: f.Name, index: f.Index, set: setter(f.Type), many: f.In == route.InQuery && f.Type.Kind() == reflect.Slice}
+		x := binding{name: f.Name, index: f.Index, many: f.In == route.InQuery && f.Type.Kind() == reflect.Slice, prefix: f.IsPrefix()}
+		if !x.prefix {
+			x.set = setter(f.Type)
+		}
 		switch f.In {
 		case route.InPath:
 			b.path = append(b.path, x)
@@ -133,90 +135,6 @@ func (b *binder) bindPath(v reflect.Value, pattern, segments []string) error {
 	return nil
 }
 
-// bindQuery sets the query fields of v, and returns what the query said.
-func (b *binder) bindQuery(v reflect.Value, raw string) (map[string][]string, error) {
-	said, err := parseQuery(raw, func(name string) bool {
-		return slices.ContainsFunc(b.query, func(x binding) bool { return x.many && x.name == name })
-	})
-	if err != nil {
-		return nil, err
-	}
-	known := 0
-	for _, x := range b.query {
-		values, ok := said[x.name]
-		if !ok {
-			continue
-		}
-		known++
-		for _, s := range values {
-			if s == "" {
-				return nil, api.InvalidParameter(x.name, "%s is empty; leave it out", x.name)
-			}
-			if err := x.bind(v, s); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if known < len(said) {
-		for _, x := range b.query {
-			delete(said, x.name)
-		}
-		return nil, b.unknown(said)
-	}
-	return said, nil
-}
-
-func (b *binder) unknown(said map[string][]string) error {
-	least := slices.Min(slices.Collect(maps.Keys(said)))
-	names := make([]string, len(b.query))
-	for i, x := range b.query {
-		names[i] = x.name
-	}
-	takes := "no query parameters"
-	if len(names) > 0 {
-		takes = strings.Join(names, ", ")
-	}
-	return api.InvalidParameter(shown(least), "unknown query parameter; this operation takes %s", takes)
-}
-
-// parseQuery returns the parameters of a query string. Nothing is dropped or
-// joined: what url.ParseQuery would forgive is refused, and what is repeated too,
-// but for names of which there may be many.
-func parseQuery(raw string, many func(name string) bool) (map[string][]string, error) {
-	if raw == "" {
-		return nil, nil
-	}
-	said := map[string][]string{}
-	for piece := range strings.SplitSeq(raw, "&") {
-		if piece == "" {
-			continue
-		}
-		k, v, _ := strings.Cut(piece, "=")
-		name, err := url.QueryUnescape(k)
-		if err != nil {
-			return nil, api.InvalidParameter(shown(k), "the name of a query parameter has a malformed percent-encoding")
-		}
-		if _, ok := said[name]; ok && !many(name) {
-			return nil, api.InvalidParameter(shown(name), "the query parameter is given more than once")
-		}
-		value, err := url.QueryUnescape(v)
-		if err != nil {
-			return nil, api.InvalidParameter(shown(name), "the query parameter has a malformed percent-encoding")
-		}
-		said[name] = append(said[name], value)
-	}
-	return said, nil
-}
-
-// shown returns a parameter's name as a problem may repeat it.
-func shown(name string) string {
-	const longest = 64
-	if name = strings.ToValidUTF8(name, "\uFFFD"); len(name) > longest {
-		return strings.ToValidUTF8(name[:longest], "") + "..."
-	}
-	return name
-}
-
 // bindHeader sets the header fields of v. An empty header is an absent one, and
 // one given twice is a list (RFC 9110, 5.3), which no id and no number is.
 func (b *binder) bindHeader(v reflect.Value, h http.Header) error {
@@ -230,9 +148,29 @@ func (b *binder) bindHeader(v reflect.Value, h http.Header) error {
 	return nil
 }
 
-func (x binding) bind(v reflect.Value, s string) error {
-	if err := x.set(v.FieldByIndex(x.index), s); err != nil {
-		return api.InvalidParameter(x.name, "%s: %s", x.name, strings.TrimPrefix(err.Error(), ident.ErrSyntax.Error()+": "))
+func (x binding) bind(v reflect.Value, s string) error { return x.bindAs(v, x.name, s) }
+
+// bindAs binds s, which was given under a name that is x's.
+func (x binding) bindAs(v reflect.Value, name, s string) (err error) {
+	if f := v.FieldByIndex(x.index); x.prefix {
+		err = put(f, name[len(x.name):], s)
+	} else {
+		err = x.set(f, s)
 	}
+	if err != nil {
+		return api.InvalidParameter(shown(name), "%s: %s", shown(name), strings.TrimPrefix(err.Error(), ident.ErrSyntax.Error()+": "))
+	}
+	return nil
+}
+
+// put adds an entry to a map[string]string.
+func put(m reflect.Value, key, value string) error {
+	if !utf8.ValidString(key) || !utf8.ValidString(value) {
+		return errors.New("not UTF-8")
+	}
+	if m.IsNil() {
+		m.Set(reflect.MakeMap(m.Type()))
+	}
+	m.SetMapIndex(reflect.ValueOf(key), reflect.ValueOf(value))
 	return nil
 }

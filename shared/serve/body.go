@@ -32,7 +32,7 @@ func (c *call) decode(q any) error {
 	if err != nil {
 		return err
 	}
-	if len(body) == 0 && !bind.hasBody {
+	if len(body) == 0 && bind.mayBeEmpty {
 		return nil
 	}
 	if len(body) > 0 {

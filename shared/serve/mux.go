@@ -63,7 +63,7 @@ func Mux(e *env.Env, family string, ops map[string]Op) http.Handler {
 		if op.events != (r.Kind == route.Events) {
 			panic("serve: " + r.Op + " is not of its kind in the table")
 		}
-		m.add(&endpoint{route: r, segments: split(r.Path), op: op, bind: newBinder(op.request)})
+		m.add(&endpoint{route: r, segments: split(r.Path), op: op, bind: newBinder(r, op.request)})
 	}
 	return m
 }

@@ -45,7 +45,7 @@ func TestAccess(t *testing.T) {
 		{"a key that was never minted", alice[:len(alice)-1] + "!", out, out, out, out, 0},
 	}
 	for _, r := range route.Table {
-		target := strings.NewReplacer("{agent}", "alice", "{message}", "m-1", "{key}", "k1").Replace(r.Path)
+		target := strings.NewReplacer("{agent}", "alice", "{contact}", "carol", "{message}", "m-1", "{key}", "k1").Replace(r.Path)
 		for _, c := range callers {
 			want := map[route.Access]int{route.Public: yes, route.Any: c.any, route.Self: c.self, route.Operator: c.operator, route.Admin: c.admin}[r.Access]
 			for _, v := range variants(r) {

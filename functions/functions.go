@@ -6,8 +6,10 @@ import (
 	"net/http"
 
 	"agentchat/functions/agents"
+	"agentchat/functions/contacts"
 	"agentchat/functions/inbox"
 	"agentchat/functions/messages"
+	"agentchat/functions/receipts"
 	"agentchat/functions/service"
 	"agentchat/shared/env"
 	"agentchat/shared/serve"
@@ -17,8 +19,10 @@ import (
 func Families() map[string]func(*env.Env) http.Handler {
 	return map[string]func(*env.Env) http.Handler{
 		"agents":   agents.New,
+		"contacts": contacts.New,
 		"inbox":    inbox.New,
 		"messages": messages.New,
+		"receipts": receipts.New,
 		"service":  service.New,
 	}
 }

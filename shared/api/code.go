@@ -23,9 +23,15 @@ const (
 	RecipientNotFound    Code = "recipient_not_registered"
 	MessageNotFound      Code = "message_not_found"
 	KeyNotFound          Code = "key_not_found"
+	ContactNotFound      Code = "contact_not_found"
 	MethodNotAllowed     Code = "method_not_allowed"     // see Allow
 	AmbiguousMessageID   Code = "ambiguous_message_id"   // several senders used the id: member "senders"
 	IDReused             Code = "id_reused"              // the id was used for another request
+	ContactExists        Code = "contact_exists"         // another card is saved under the id: member "replace" of the body
+	ContactsFull         Code = "contacts_full"          // the address book holds no more; remove some
+	NotAContactShare     Code = "not_a_contact_share"    // what was received under the id holds no card
+	ReceiptMisaddressed  Code = "receipt_misaddressed"   // the message is of another sender
+	ReceiptOfReceipt     Code = "receipt_of_receipt"     // receipts are answered by none
 	GenerationChanged    Code = "generation_changed"     // a position of an earlier registration: member "first"
 	HistoryTrimmed       Code = "history_trimmed"        // a position before the retained start: member "first"
 	BodyTooLarge         Code = "body_too_large"         // over Limits.BodyBytes
@@ -76,12 +82,24 @@ func (c Code) Trait() Trait {
 		return Trait{Status: http.StatusNotFound, Title: "Message not found"}
 	case KeyNotFound:
 		return Trait{Status: http.StatusNotFound, Title: "Key not found"}
+	case ContactNotFound:
+		return Trait{Status: http.StatusNotFound, Title: "Contact not found"}
 	case MethodNotAllowed:
 		return Trait{Status: http.StatusMethodNotAllowed, Title: "Method not allowed"}
 	case AmbiguousMessageID:
 		return Trait{Status: http.StatusConflict, Title: "Several messages have this id"}
 	case IDReused:
 		return Trait{Status: http.StatusConflict, Title: "Id used for another request"}
+	case ContactExists:
+		return Trait{Status: http.StatusConflict, Title: "A different contact has this id"}
+	case ContactsFull:
+		return Trait{Status: http.StatusConflict, Title: "Address book full"}
+	case NotAContactShare:
+		return Trait{Status: http.StatusConflict, Title: "Not a contact share"}
+	case ReceiptMisaddressed:
+		return Trait{Status: http.StatusConflict, Title: "Receipt to another than the sender"}
+	case ReceiptOfReceipt:
+		return Trait{Status: http.StatusConflict, Title: "Receipt of a receipt"}
 	case GenerationChanged:
 		return Trait{Status: http.StatusGone, Title: "Position of an earlier registration"}
 	case HistoryTrimmed:
@@ -115,7 +133,8 @@ func (c Code) Trait() Trait {
 func Codes() []Code {
 	return []Code{
 		InvalidJSON, UnknownField, RepeatedField, Invalid, MissingCredential, UnknownCredential, Forbidden, NotFound,
-		AgentNotRegistered, RecipientNotFound, MessageNotFound, KeyNotFound, MethodNotAllowed, AmbiguousMessageID, IDReused,
+		AgentNotRegistered, RecipientNotFound, MessageNotFound, KeyNotFound, ContactNotFound, MethodNotAllowed, AmbiguousMessageID, IDReused,
+		ContactExists, ContactsFull, NotAContactShare, ReceiptMisaddressed, ReceiptOfReceipt,
 		GenerationChanged, HistoryTrimmed, BodyTooLarge, RecordTooLarge, UnsupportedMediaType, CursorBeyondTail, RateLimited,
 		Internal, StateLost, Unavailable, Busy, SearchIncomplete, OutcomeUnknown,
 	}

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"agentchat/shared/ident"
 	"agentchat/shared/stream"
 	"agentchat/shared/strictjson"
+	"agentchat/shared/valid"
 )
 
 // The S2 headers of an inbox record (Agent Chat v1, Message envelope).
@@ -41,6 +43,15 @@ type Draft struct {
 	Receipt        *api.Receipt
 	Metadata       map[string]string
 	TraceParent    string // as valid.TraceParent returns it
+}
+
+// NewDraft returns a draft of what h asks for, but for what it carries.
+func NewDraft(op string, kind api.Kind, h *api.Heading) Draft {
+	trace, _ := valid.TraceParent(h.TraceParent)
+	return Draft{
+		Op: op, Kind: kind, From: h.Agent, To: h.To, ID: cmp.Or(h.ID, h.IdempotencyKey), ConversationID: h.ConversationID,
+		CorrelationID: h.CorrelationID, CreatedAt: h.CreatedAt, Metadata: h.Metadata, TraceParent: trace,
+	}
 }
 
 // A letter is a draft with everything generated: what is stored.

@@ -20,22 +20,11 @@ import (
 // if more records than api.MaxSearchRecords would have to be read; and, with at, those of a
 // Replay from there.
 func (m *Mailbox) Find(ctx context.Context, owner ident.Agent, id ident.Message, from ident.Agent, at *uint64) (*api.Delivery, error) {
-	r, err := m.reader(ctx, Query{Agent: owner, Cursor: at, Limit: 1}, 0) // nothing of a former registration is found
+	f, err := m.finder(ctx, Query{Agent: owner, Cursor: at}, id, from)
 	if err != nil {
 		return nil, err
 	}
-	f := &finder{reader: r, id: id, from: from, left: api.MaxSearchRecords}
-	if at == nil {
-		return f.search(ctx)
-	}
-	page, err := m.store.Read(ctx, r.inbox, stream.Start{Seq: *at}, stream.Limit{Records: 1})
-	if err != nil {
-		return nil, r.refusal(err)
-	}
-	for _, e := range page.Entries {
-		f.look(e)
-	}
-	return f.answer()
+	return f.find(ctx)
 }
 
 // A finder collects the messages with an id, one of each sender.
@@ -43,9 +32,35 @@ type finder struct {
 	*reader
 	id    ident.Message
 	from  ident.Agent // only of this sender, if not ""
+	any   bool        // those that this version can't read too
 	left  int         // records that may still be looked at
 	found []api.Delivery
 	by    []ident.Agent
+	kind  string // of the last found, as its header says
+
+	other   bool    // there are some that the query does not ask for, or that can't be read
+	trimmed *uint64 // where the records begin, if some were looked for before that
+}
+
+// finder returns a finder of what q asks for; its Cursor is the one position to
+// look at, if it has any.
+func (m *Mailbox) finder(ctx context.Context, q Query, id ident.Message, from ident.Agent) (*finder, error) {
+	r, err := m.reader(ctx, q, 0) // nothing of a former registration is found
+	return &finder{reader: r, id: id, from: from, left: api.MaxSearchRecords}, err
+}
+
+func (f *finder) find(ctx context.Context) (*api.Delivery, error) {
+	if f.q.Cursor == nil {
+		return f.search(ctx)
+	}
+	page, err := f.m.store.Read(ctx, f.inbox, stream.Start{Seq: *f.q.Cursor}, stream.Limit{Records: 1})
+	if err != nil {
+		return nil, f.refusal(err)
+	}
+	for _, e := range page.Entries {
+		f.look(e)
+	}
+	return f.answer()
 }
 
 // look reports whether nothing more has to be looked for.
@@ -55,10 +70,14 @@ func (f *finder) look(e stream.Entry) (enough bool) {
 	if id != string(f.id) || f.from != "" && from != string(f.from) || slices.Contains(f.by, ident.Agent(from)) {
 		return false
 	}
-	if d, ok := f.q.Deliver(e); ok && !d.Unreadable {
-		f.found, f.by = append(f.found, d), append(f.by, ident.Agent(from))
+	d, ok := f.q.Deliver(e)
+	if !ok || d.Unreadable && !f.any {
+		f.other = true
+		return false
 	}
-	return f.from != "" && len(f.found) > 0
+	f.found, f.by = append(f.found, d), append(f.by, ident.Agent(from))
+	f.kind, _ = e.Header(headerKind)
+	return f.from != ""
 }
 
 // search looks from about the time in an id of our form to the tail, then at
@@ -103,7 +122,7 @@ func (f *finder) walk(ctx context.Context, from, to uint64) (complete bool, err 
 		}
 		p, err := f.m.store.Read(ctx, f.inbox, stream.Start{Seq: from}, stream.Limit{})
 		if trimmed, ok := errors.AsType[*stream.TrimmedError](err); ok {
-			from = trimmed.First // what is gone can't be found
+			from, f.trimmed = trimmed.First, &trimmed.First // what is gone can't be found
 			continue
 		}
 		if err != nil {

@@ -30,6 +30,12 @@ func words() map[reflect.Type]word {
 		reflect.TypeFor[api.Kind](): {"Kind", object{
 			"type": "string", "enum": api.Kinds(), "description": "What an envelope carries.",
 		}},
+		reflect.TypeFor[api.ContactKind](): {"ContactKind", object{
+			"type": "string", "enum": api.ContactKinds(), "description": "What happened to a contact.",
+		}},
+		reflect.TypeFor[api.ReceiptStatus](): {"ReceiptStatus", object{
+			"type": "string", "enum": api.ReceiptStatuses(), "description": "What became of a message.",
+		}},
 		reflect.TypeFor[api.Code](): {"Code", object{"type": "string", "enum": api.Codes(), "description": "What went wrong. Clients branch on it; it never changes."}},
 	}
 }
@@ -39,6 +45,7 @@ func structures() map[string]object {
 	return map[string]object{
 		"SendRequest": {"anyOf": []object{{"required": []string{"text"}}, {"required": []string{"data"}}}},
 		"Content":     {"anyOf": []object{{"required": []string{"text"}}, {"required": []string{"data"}}}},
+		"Envelope":    {"oneOf": []object{{"required": []string{"message"}}, {"required": []string{"contact"}}, {"required": []string{"receipt"}}}},
 		"Delivery": {
 			"description": "A record of an inbox: the envelope as it was stored, or, if this version can't read it, the record as it is, with unreadable.",
 			"oneOf":       []object{{"required": []string{"envelope"}}, {"required": []string{"unreadable", "headers", "body_base64"}}},
@@ -74,6 +81,9 @@ func bounds() map[string]object {
 		"metadata":     texts,
 		"envelope":     {"holds": reflect.TypeFor[api.Envelope]()},
 		"unreadable":   {"const": true},
+
+		"Receipt.detail":            longest(api.MaxDetailBytes),
+		"SendReceiptRequest.detail": longest(api.MaxDetailBytes),
 
 		// Named as what they limit.
 		"Limits.capabilities":      {},

@@ -130,6 +130,25 @@ func TestEveryFamilyIsDescribed(t *testing.T) {
 	}
 }
 
+// Entries of a map are parameters of their own; a body may be left out where it says so.
+func TestParametersAndBodies(t *testing.T) {
+	of := func(op string) map[string]any {
+		r := route.Of(op)
+		return document(t)["paths"].(map[string]any)[r.Path].(map[string]any)[strings.ToLower(r.Method)].(map[string]any)
+	}
+	want := map[string]any{"type": "object", "additionalProperties": false, "patternProperties": map[string]any{`^label\.`: map[string]any{"type": "string"}}}
+	ps := of("contacts.list")["parameters"].([]any)
+	label := ps[len(ps)-1].(map[string]any)
+	if diff := cmp.Diff(want, label["schema"]); diff != "" || label["style"] != "form" || label["explode"] != true {
+		t.Errorf("label. is %v (-want +got):\n%s", label, diff)
+	}
+	for op, required := range map[string]bool{"contacts.accept": false, "contacts.put": true} {
+		if got := of(op)["requestBody"].(map[string]any)["required"]; got != required {
+			t.Errorf("the body of %s is required: %v; want %v", op, got, required)
+		}
+	}
+}
+
 // Every route of the table is an operation, and every operation a route.
 func TestOperationsAreTheTable(t *testing.T) {
 	got := map[string]string{}
@@ -215,7 +234,23 @@ func TestExamples(t *testing.T) {
 	if err := valid.Register(&register); err != nil {
 		t.Errorf("the example of RegisterRequest: %v", err)
 	}
-	for name, dst := range map[string]any{"SendResponse": &api.SendResponse{}, "InboxPage": &api.InboxPage{}, "Delivery": &api.Delivery{}} {
+	var put api.PutContactRequest
+	if err := strictjson.Decode(examples["PutContactRequest"], &put); err != nil {
+		t.Errorf("decode the example of PutContactRequest: %v", err)
+	}
+	put.Contact = "carol"
+	if err := valid.PutContact(&put); err != nil {
+		t.Errorf("the example of PutContactRequest: %v", err)
+	}
+	var share api.ShareContactRequest
+	if err := strictjson.Decode(examples["ShareContactRequest"], &share); err != nil || valid.ShareContact(&share) != nil {
+		t.Errorf("the example of ShareContactRequest: %v, %v", err, valid.ShareContact(&share))
+	}
+	var receipt api.SendReceiptRequest
+	if err := strictjson.Decode(examples["SendReceiptRequest"], &receipt); err != nil || valid.SendReceipt(&receipt) != nil {
+		t.Errorf("the example of SendReceiptRequest: %v, %v", err, valid.SendReceipt(&receipt))
+	}
+	for name, dst := range map[string]any{"AcceptContactRequest": &api.AcceptContactRequest{}, "SendResponse": &api.SendResponse{}, "InboxPage": &api.InboxPage{}, "Delivery": &api.Delivery{}} {
 		if err := strictjson.Decode(examples[name], dst); err != nil {
 			t.Errorf("decode the example of %s: %v", name, err)
 		}

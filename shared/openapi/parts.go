@@ -18,8 +18,10 @@ const streamDoc = "Server-sent events: an event \"envelope\" a delivery, whose i
 func tags() []object {
 	docs := map[string]string{
 		"agents":   "Registrations, agent keys and who calls.",
+		"contacts": "Address books, and cards that are shared and accepted.",
 		"inbox":    "Replay and live follow of what was received.",
 		"messages": "Sending, and looking up what was sent.",
+		"receipts": "What became of messages, told to their senders.",
 		"service":  "What the server says of itself.",
 	}
 	var all []object
@@ -70,15 +72,20 @@ func parameters() object {
 func examples() map[string]json.RawMessage {
 	const send = `{"to":"bob","conversation_id":"task-42","correlation_id":"request-7","text":"Please inspect this result",` +
 		`"data":{"artifact":"s2://agent-chat/artifacts/result-7","priority":2},"content_type":"application/vnd.example.handoff+json","metadata":{"trace_id":"abc123"}}`
-	const profile = `"display_name":"Carol","endpoint":"https://agents.example.net","capabilities":["research"],"public_key":"did:key:z6Mk","labels":{"team":"discovery"},` +
-		`"protocol_versions":["1.0.0"]`
+	const card = `"display_name":"Carol","endpoint":"https://agents.example.net","capabilities":["research"],"public_key":"did:key:z6Mk","labels":{"team":"discovery"}`
 	d := exampleDelivery()
 	return map[string]json.RawMessage{
 		"SendRequest":     json.RawMessage(send),
 		"SendResponse":    encoded(api.SendResponse{Envelope: d.Envelope, SeqNum: d.SeqNum, NextCursor: d.SeqNum + 1, Timestamp: d.Timestamp}),
 		"Delivery":        encoded(d),
 		"InboxPage":       encoded(api.InboxPage{Deliveries: []api.Delivery{d}, NextCursor: d.SeqNum + 1, Tail: d.SeqNum + 1}),
-		"RegisterRequest": json.RawMessage("{" + profile + "}"),
+		"RegisterRequest": json.RawMessage("{" + card + `,"protocol_versions":["1.0.0"]}`),
+
+		"PutContactRequest":    json.RawMessage(`{"id":"carol",` + card + "}"),
+		"ShareContactRequest":  json.RawMessage(`{"to":"bob","contact_id":"carol","conversation_id":"task-42"}`),
+		"AcceptContactRequest": json.RawMessage(`{"as":"carol-2"}`),
+		"SendReceiptRequest": json.RawMessage(`{"to":"alice","message_id":"msg_0123456789abcdef0123456789abcdef","status":"processed",` +
+			`"detail":"Result attached","conversation_id":"task-42"}`),
 	}
 }
 

@@ -61,8 +61,10 @@ type Family struct {
 // the admin token too: its wrong place is a 403, as on every other host.
 var Families = map[string]Family{
 	"agents":   {Memory: 256, Timeout: 30 * time.Second, Secrets: []Secret{APIToken, AdminToken, S2Token}},
+	"contacts": {Memory: 256, Timeout: 30 * time.Second, Secrets: []Secret{APIToken, AdminToken, S2Token}},
 	"inbox":    {Memory: 256, Timeout: 5*time.Minute + 30*time.Second, Stream: true, Secrets: []Secret{APIToken, AdminToken, S2Token}},
 	"messages": {Memory: 256, Timeout: 30 * time.Second, Secrets: []Secret{APIToken, AdminToken, S2Token}},
+	"receipts": {Memory: 256, Timeout: 30 * time.Second, Secrets: []Secret{APIToken, AdminToken, S2Token}},
 	"service":  {Memory: 128, Timeout: 15 * time.Second, Secrets: []Secret{S2Token}}, // nobody's credential is asked for
 }
 

@@ -51,6 +51,9 @@ func TestTable(t *testing.T) {
 				t.Errorf("family %s is not in Families", r.Family())
 			}
 
+			if r.Empty && !route.HasBody(reflect.TypeOf(r.Req)) {
+				t.Error("Empty, but there is no body that could be left out")
+			}
 			switch r.Method {
 			case http.MethodGet, http.MethodDelete:
 				if route.HasBody(reflect.TypeOf(r.Req)) {
@@ -98,6 +101,9 @@ func TestTableFields(t *testing.T) {
 				}
 				if !strings.HasSuffix(f.Doc, ".") {
 					t.Errorf("doc of %s %s is %q; want sentences", f.In, f.Name, f.Doc)
+				}
+				if dot := strings.HasSuffix(f.Name, "."); dot != f.IsPrefix() || dot && f.In != route.InQuery {
+					t.Errorf("%s %s is of type %v; a name with a dot at its end is a map's, of the query", f.In, f.Name, f.Type)
 				}
 				if tag := reflect.TypeOf(r.Req).FieldByIndex(f.Index).Tag.Get("json"); tag != "-" {
 					t.Errorf("%s %s is a member of the body too: json:%q", f.In, f.Name, tag)
@@ -209,6 +215,13 @@ func TestTarget(t *testing.T) {
 			"/v1/agents/bob/inbox?conversation_id=a+b%26c%3Dd%2F%C3%A9%23%2B&cursor=18446744073709551615&follow=true&from=alice&kind=message&limit=5&wait=20",
 		},
 		{"colons of a message id", route.Of("messages.get"), api.GetMessageRequest{Agent: "bob", Message: "urn:x.1"}, "/v1/agents/bob/messages/urn:x.1"},
+
+		{
+			"a map is a parameter an entry", route.Of("contacts.list"),
+			api.ListContactsRequest{Agent: "bob", Labels: map[string]string{"team": "a b", "é&": "="}},
+			"/v1/agents/bob/contacts?label.team=a+b&label.%C3%A9%26=%3D",
+		},
+		{"an empty map is none", route.Of("contacts.list"), api.ListContactsRequest{Agent: "bob", Labels: map[string]string{}, Capability: "c"}, "/v1/agents/bob/contacts?capability=c"},
 
 		{"slashes and dots", two, request{ID: "../a/b", Other: "c?d#e"}, "/x/..%2Fa%2Fb/y/c%3Fd%23e"},
 		{"percent and space", two, request{ID: "a%2Fb", Other: "c d"}, "/x/a%252Fb/y/c%20d"},

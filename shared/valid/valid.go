@@ -13,11 +13,8 @@ import (
 
 // Send checks a messages.send request. An empty content type is none.
 func Send(r *api.SendRequest) error {
-	if r.To == "" {
-		return api.InvalidField("/to", "the recipient is missing; name a registered agent")
-	}
-	if r.ID != "" && r.IdempotencyKey != "" && r.ID != r.IdempotencyKey {
-		return api.InvalidParameter("Idempotency-Key", "the header and the member id differ; send one of them, or the same in both")
+	if err := addressed(r.To, r.ID, r.IdempotencyKey); err != nil {
+		return err
 	}
 	if r.Text == nil && len(r.Data) == 0 {
 		return api.InvalidField("/text", "there is neither text nor data; a message has at least one of them")
@@ -36,41 +33,49 @@ func Send(r *api.SendRequest) error {
 
 // Register checks an agents.register request. Empty strings are no strings.
 func Register(r *api.RegisterRequest) error {
-	if err := label("/display_name", r.DisplayName, 0, api.MaxDisplayName); err != nil {
-		return err
-	}
-	if err := endpoint("/endpoint", r.Endpoint, "https"); err != nil {
-		return err
-	}
-	if len(r.Capabilities) > api.MaxCapabilities {
-		return api.InvalidField("/capabilities", "%d capabilities; there are at most %d", len(r.Capabilities), api.MaxCapabilities)
-	}
-	for i, c := range r.Capabilities {
-		if err := label(fmt.Sprintf("/capabilities/%d", i), c, 1, api.MaxCapability); err != nil {
-			return err
-		}
-	}
-	if len(r.PublicKey) > api.MaxPublicKey {
-		return api.InvalidField("/public_key", "%d bytes of UTF-8; a public key has at most %d", len(r.PublicKey), api.MaxPublicKey)
-	}
-	if err := pairs("/labels", r.Labels); err != nil {
+	err := portrait(&api.Card{
+		DisplayName: r.DisplayName, Endpoint: r.Endpoint, Capabilities: r.Capabilities, PublicKey: r.PublicKey, Labels: r.Labels,
+	}, "https")
+	if err != nil {
 		return err
 	}
 	if err := versions("/protocol_versions", r.ProtocolVersions); err != nil {
 		return err
 	}
-	return profileSize(&r.Profile)
+	return size("profile", &r.Profile)
 }
 
-// profileSize bounds what escapes can make of a profile whose parts are in
+// portrait checks what profiles and cards have in common.
+func portrait(c *api.Card, schemes ...string) error {
+	if err := label("/display_name", c.DisplayName, 0, api.MaxDisplayName); err != nil {
+		return err
+	}
+	if err := endpoint("/endpoint", c.Endpoint, schemes...); err != nil {
+		return err
+	}
+	if len(c.Capabilities) > api.MaxCapabilities {
+		return api.InvalidField("/capabilities", "%d capabilities; there are at most %d", len(c.Capabilities), api.MaxCapabilities)
+	}
+	for i, v := range c.Capabilities {
+		if err := label(fmt.Sprintf("/capabilities/%d", i), v, 1, api.MaxCapability); err != nil {
+			return err
+		}
+	}
+	if len(c.PublicKey) > api.MaxPublicKey {
+		return api.InvalidField("/public_key", "%d bytes of UTF-8; a public key has at most %d", len(c.PublicKey), api.MaxPublicKey)
+	}
+	return pairs("/labels", c.Labels)
+}
+
+// size bounds what escapes can make of a profile or a card whose parts are in
 // their bounds.
-func profileSize(p *api.Profile) error {
-	b, err := strictjson.Append(nil, p)
+func size(noun string, v any) error {
+	b, err := strictjson.Append(nil, v)
 	if err != nil {
 		return err
 	}
 	if len(b) > api.MaxProfileBytes {
-		return api.InvalidField("", "%d bytes as JSON, escapes included; a profile has at most %d", len(b), api.MaxProfileBytes)
+		return api.InvalidField("", "%d bytes as JSON, escapes included; a %s has at most %d", len(b), noun, api.MaxProfileBytes)
 	}
 	return nil
 }

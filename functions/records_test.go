@@ -82,20 +82,28 @@ func s2World(t *testing.T) (w *world, read func(inbox string) []s2Record) {
 func TestStoredRecords(t *testing.T) {
 	w, read := s2World(t)
 	w.register("alice", "bob")
+	if r := w.do(http.MethodPut, "/v1/agents/alice/contacts/carol", `{"display_name":"Carol"}`); r.Code != http.StatusCreated {
+		t.Fatalf("save a contact: %d %s", r.Code, r.Body)
+	}
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for _, tt := range []struct {
-		name   string
-		body   string
-		header http.Header
-		id     string // "": the server's
-		more   [][2]string
+		name     string
+		from, to string
+		path     string
+		body     string
+		header   http.Header
+		id       string // "": the server's
+		kind     string
+		more     [][2]string
 	}{
-		{"an id of the server's", `{"to":"bob","text":"<&>\u2028Größe","data":{"b": 1.0, "a": [null]}}`, nil, "", nil},
-		{"an id of the caller's", `{"to":"bob","id":"order:7.a","text":"b","metadata":{"agent-chat-from":"carol"}}`, nil, "order:7.a", nil},
-		{"a trace", `{"to":"bob","text":"c"}`, http.Header{"Traceparent": {trace}}, "", [][2]string{{"traceparent", trace}}},
+		{"an id of the server's", "alice", "bob", "messages", `{"to":"bob","text":"<&>\u2028Größe","data":{"b": 1.0, "a": [null]}}`, nil, "", "message", nil},
+		{"an id of the caller's", "alice", "bob", "messages", `{"to":"bob","id":"order:7.a","text":"b","metadata":{"agent-chat-from":"carol"}}`, nil, "order:7.a", "message", nil},
+		{"a trace", "alice", "bob", "messages", `{"to":"bob","text":"c"}`, http.Header{"Traceparent": {trace}}, "", "message", [][2]string{{"traceparent", trace}}},
+		{"a share", "alice", "bob", "contact-shares", `{"to":"bob","contact_id":"carol"}`, nil, "", "contact.share", nil},
+		{"a receipt", "bob", "alice", "receipts", `{"to":"alice","message_id":"order:7.a","status":"read"}`, nil, "", "receipt", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			sent := decode[api.SendResponse](t, w.as(apiToken, http.MethodPost, "/v1/agents/alice/messages", tt.body, tt.header))
+			sent := decode[api.SendResponse](t, w.as(apiToken, http.MethodPost, "/v1/agents/"+tt.from+"/"+tt.path, tt.body, tt.header))
 			var envelope api.Envelope
 			if err := json.Unmarshal(sent.Envelope, &envelope); err != nil {
 				t.Fatal(err)
@@ -103,17 +111,17 @@ func TestStoredRecords(t *testing.T) {
 			if tt.id == "" {
 				tt.id = string(envelope.ID)
 			}
-			records := read("bob")
+			records := read(tt.to)
 			want := s2Record{
 				SeqNum:    sent.SeqNum,
 				Timestamp: uint64(sent.Timestamp.UnixMilli()),
 				Headers: append([][2]string{
 					{"content-type", "application/json"},
 					{"agent-chat-schema", "agent-chat/envelope.v1"},
-					{"agent-chat-kind", "message"},
+					{"agent-chat-kind", tt.kind},
 					{"agent-chat-id", tt.id},
-					{"agent-chat-from", "alice"},
-					{"agent-chat-to", "bob"},
+					{"agent-chat-from", tt.from},
+					{"agent-chat-to", tt.to},
 				}, tt.more...),
 				Body: string(sent.Envelope),
 			}

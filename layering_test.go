@@ -27,7 +27,7 @@ var layers = []struct {
 	packages []string
 }{
 	{"words", []string{"shared/ident", "shared/stream", "shared/api", "shared/route"}},
-	{"rules", []string{"shared/strictjson", "shared/valid", "shared/sse", "shared/cursor", "shared/agent", "shared/contact", "shared/signed"}},
+	{"rules", []string{"shared/strictjson", "shared/valid", "shared/sse", "shared/cursor", "shared/agent", "shared/contact", "shared/signed", "shared/pii"}},
 	{"state", []string{
 		"shared/deadline",
 		"shared/s2local/engine", "shared/stream/localstream", "shared/stream/s2stream", "shared/stream/faultstream",
@@ -60,7 +60,7 @@ var only = []struct {
 // testOnly lists what no shipped code may import.
 var testOnly = []string{
 	"testing", "agentchat/shared/stream/streamtest", "agentchat/shared/stream/faultstream", "agentchat/shared/stream/interleave", "agentchat/shared/apitest", "agentchat/shared/simulation",
-	"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "pgregory.net/rapid", "github.com/anishathalye/porcupine",
+	"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/nyaruka/phonenumbers",
 }
 
 // testKits are the packages that exist for tests, and so may import what is testOnly.

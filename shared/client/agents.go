@@ -38,25 +38,13 @@ func (c *Client) ListAgents(ctx context.Context, req api.ListAgentsRequest) (*ap
 // Agents yields all agents, page after page, in bytewise order. It ends after
 // the first error.
 func (c *Client) Agents(ctx context.Context) iter.Seq2[api.AgentInfo, error] {
-	return func(yield func(api.AgentInfo, error) bool) {
-		var req api.ListAgentsRequest
-		for {
-			page, err := c.ListAgents(ctx, req)
-			if err != nil {
-				yield(api.AgentInfo{}, err)
-				return
-			}
-			for _, a := range page.Agents {
-				if !yield(a, nil) {
-					return
-				}
-			}
-			if page.NextCursor == nil {
-				return
-			}
-			req.Cursor = *page.NextCursor
+	return pages("", func(cursor ident.Agent) ([]api.AgentInfo, *ident.Agent, error) {
+		page, err := c.ListAgents(ctx, api.ListAgentsRequest{Cursor: cursor})
+		if err != nil {
+			return nil, nil, err
 		}
-	}
+		return page.Agents, page.NextCursor, nil
+	})
 }
 
 // DeleteAgent removes an agent: its keys die, its inbox takes no more messages.

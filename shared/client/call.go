@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 	"net/http"
 	"reflect"
@@ -160,4 +161,25 @@ func once[R any](ctx context.Context, c *Client, r request) (*R, reply, error) {
 		return nil, got, fmt.Errorf("%s: the answer is none of agent-chat's; is this the right URL? %w", r.op, err)
 	}
 	return answer, got, nil
+}
+
+// pages yields the items of the page at a cursor, then of the next one, up to the
+// page that has none. It ends after the first error.
+func pages[T, C any](from C, page func(C) (items []T, next *C, err error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for next := &from; next != nil; {
+			items, after, err := page(*next)
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			next = after
+		}
+	}
 }

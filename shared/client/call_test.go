@@ -101,7 +101,8 @@ func TestEveryOperation(t *testing.T) {
 	}, client.Options{})
 	ctx := t.Context()
 	one := 1
-	errs := []error{c.DeleteAgent(ctx, "alice"), c.RevokeKey(ctx, "alice", "k1")}
+	carol := api.ContactPath{Agent: "alice", Contact: "carol"}
+	errs := []error{c.DeleteAgent(ctx, "alice"), c.RevokeKey(ctx, "alice", "k1"), c.RemoveContact(ctx, carol)}
 	for _, f := range []func() error{
 		func() error { _, err := c.Register(ctx, api.RegisterRequest{Agent: "alice"}); return err },
 		func() error { _, err := c.Agent(ctx, "alice"); return err },
@@ -118,6 +119,28 @@ func TestEveryOperation(t *testing.T) {
 			return err
 		},
 		func() error { _, err := c.Inbox(ctx, api.InboxRequest{Agent: "alice", Limit: &one}); return err },
+		func() error {
+			_, err := c.PutContact(ctx, api.PutContactRequest{Agent: "alice", Contact: "carol"})
+			return err
+		},
+		func() error { _, err := c.Contact(ctx, carol); return err },
+		func() error { _, err := c.ListContacts(ctx, api.ListContactsRequest{Agent: "alice"}); return err },
+		func() error {
+			_, err := c.ListContactHistory(ctx, api.ContactHistoryRequest{Agent: "alice", Contact: "carol"})
+			return err
+		},
+		func() error {
+			_, err := c.ShareContact(ctx, api.ShareContactRequest{Heading: api.Heading{Agent: "alice", To: "bob"}, ContactID: "carol"})
+			return err
+		},
+		func() error {
+			_, err := c.AcceptContact(ctx, api.AcceptContactRequest{Agent: "bob", Message: "m1"})
+			return err
+		},
+		func() error {
+			_, err := c.SendReceipt(ctx, api.SendReceiptRequest{Heading: api.Heading{Agent: "bob", To: "alice"}, MessageID: "m1", Status: api.ReceiptRead})
+			return err
+		},
 		func() error { _, err := c.Health(ctx); return err },
 		func() error { _, err := c.Ready(ctx); return err },
 		func() error { _, err := c.Limits(ctx); return err },

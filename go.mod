@@ -15,6 +15,7 @@ require (
 	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/klauspost/compress v1.20.4
 	github.com/nyaruka/phonenumbers v1.8.1
+	github.com/rivo/uniseg v0.4.7
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/s2-streamstore/s2-sdk-go v0.19.0
 	github.com/spf13/cobra v1.10.2

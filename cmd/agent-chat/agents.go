@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -145,20 +144,9 @@ func (a *app) profile(got api.AgentInfo) {
 		a.object(a.out, got)
 		return
 	}
-	rows := [][]string{
-		{"agent", string(got.Agent)},
-		{"name", got.DisplayName},
-		{"endpoint", got.Endpoint},
-		{"capabilities", strings.Join(got.Capabilities, ", ")},
-		{"public key", got.PublicKey},
-		{"versions", strings.Join(got.ProtocolVersions, ", ")},
-	}
-	for k, v := range got.Labels {
-		rows = append(rows, []string{"label " + k, v})
-	}
-	slices.SortStableFunc(rows[6:], func(x, y []string) int { return strings.Compare(x[0], y[0]) })
-	rows = append(rows, []string{"registered", local(got.CreatedAt)}, []string{"updated", local(got.UpdatedAt)})
-	a.table(slices.DeleteFunc(rows, func(r []string) bool { return r[1] == "" }))
+	rows := cardRows("agent", got.Agent, got.DisplayName, got.Endpoint, got.Capabilities, got.PublicKey, got.Labels)
+	a.facts(append(rows, []string{"versions", strings.Join(got.ProtocolVersions, ", ")},
+		[]string{"registered", local(got.CreatedAt)}, []string{"updated", local(got.UpdatedAt)}))
 }
 
 func (a *app) deleteAgent(cmd *cobra.Command, name string, yes bool) error {

@@ -69,7 +69,7 @@ Begin with "agent-chat dev", or see "agent-chat demo".
 Environment:
   AGENT_CHAT_URL     the server, default ` + defaultURL + `
   AGENT_CHAT_TOKEN   an API token, or the key of one agent
-  AGENT_CHAT_AGENT   the agent that send and inbox act as
+  AGENT_CHAT_AGENT   the agent that commands act as
   NO_COLOR           if set, no colours
 
 Exit status:
@@ -108,8 +108,8 @@ Exit status:
 			root.AddCommand(c)
 		}
 	}
-	add("talk", true, a.sendCommand(), a.inboxCommand())
-	add("manage", true, a.registerCommand(), a.agentsCommand(), a.keysCommand(), a.whoamiCommand(), a.doctorCommand())
+	add("talk", true, a.sendCommand(), a.inboxCommand(), a.shareCommand(), a.acceptCommand(), a.receiptCommand())
+	add("manage", true, a.registerCommand(), a.agentsCommand(), a.contactsCommand(), a.keysCommand(), a.whoamiCommand(), a.doctorCommand())
 	add("host", false, a.devCommand(), a.serveCommand(), a.s2Command(), a.initCommand(), a.demoCommand())
 	root.AddCommand(a.versionCommand())
 	a.mark(root)
@@ -201,37 +201,4 @@ func parseAgent(s string) (ident.Agent, error) {
 		return "", usage{fmt.Errorf("%q: %w", s, err)}
 	}
 	return id, nil
-}
-
-// completeAgent offers agents for the first argument.
-func (a *app) completeAgent(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return a.completeAgents(cmd, args, toComplete)
-}
-
-// completeAgents offers the agents that the server knows. A server that can't be
-// asked has none to offer.
-func (a *app) completeAgents(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second)
-	defer cancel()
-	var names []string
-	_ = a.with(func(c *client.Client) error {
-		for got, err := range c.Agents(ctx) {
-			if err != nil {
-				return err
-			}
-			names = append(names, string(got.Agent))
-		}
-		return nil
-	})
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-// completeFlag panics if cmd has no such flag.
-func completeFlag(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
-		panic(err)
-	}
 }

@@ -121,6 +121,10 @@ func advice(err error) string {
 		return "The credential in AGENT_CHAT_TOKEN may not do this; agent-chat whoami says what it is."
 	case p.Code == api.AgentNotRegistered || p.Code == api.RecipientNotFound:
 		return "agent-chat register AGENT registers it; agent-chat agents lists who is."
+	case p.Code == api.ContactNotFound:
+		return "agent-chat contacts lists who is there."
+	case p.Code == api.ContactExists:
+		return "Save it under another name with --as NAME, or put it in its place with --replace."
 	case p.Code == api.Unavailable:
 		return "Nothing was done. The server can't reach its store just now; its log says why."
 	case p.First != nil:
@@ -132,7 +136,7 @@ func advice(err error) string {
 		for i, s := range p.Senders {
 			names[i] = string(s)
 		}
-		return "Sent by " + strings.Join(names, ", ") + "."
+		return "Sent by " + strings.Join(names, ", ") + ": --from AGENT chooses."
 	}
 	return ""
 }

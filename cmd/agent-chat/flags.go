@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"agentchat/shared/api"
+	"agentchat/shared/ident"
 )
 
 // takes checks how many arguments there are, and says what the command takes.
@@ -77,4 +80,34 @@ func pairs(flag string, args []string) (map[string]string, error) {
 		m[k] = v
 	}
 	return m, nil
+}
+
+// A filter is what the commands that read inboxes leave out.
+type filter struct{ kind, from, conversation string }
+
+// flags gives cmd the flags of a filter.
+func (f *filter) flags(a *app, cmd *cobra.Command) {
+	kinds := make([]string, len(api.Kinds()))
+	for i, k := range api.Kinds() {
+		kinds[i] = string(k)
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.kind, "kind", "", "only this kind: "+strings.Join(kinds, ", "))
+	flags.StringVar(&f.from, "from", "", "only from this `agent`")
+	flags.StringVar(&f.conversation, "conversation", "", "only of this conversation `id`")
+	completeFlag(cmd, "kind", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "from", a.completeAgents)
+}
+
+// read returns what the flags say; the server knows the kinds.
+func (f filter) read() (kind api.Kind, from ident.Agent, conversation ident.Conversation, err error) {
+	if from, err = optionalAgent(f.from); err != nil {
+		return "", "", "", err
+	}
+	if f.conversation != "" {
+		if conversation, err = ident.ParseConversation(f.conversation); err != nil {
+			return "", "", "", usage{err}
+		}
+	}
+	return api.Kind(f.kind), from, conversation, nil
 }

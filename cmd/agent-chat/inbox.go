@@ -8,14 +8,13 @@ import (
 
 	"agentchat/shared/api"
 	"agentchat/shared/client"
-	"agentchat/shared/ident"
 )
 
 type inboxFlags struct {
-	follow, fresh            bool
-	cursor                   uint64
-	limit                    int
-	kind, from, conversation string
+	filter
+	follow, fresh bool
+	cursor        uint64
+	limit         int
 }
 
 func (a *app) inboxCommand() *cobra.Command {
@@ -45,13 +44,8 @@ when the server refuses for good, with exit status 3.`,
 	flags.Var(number[uint64]{&f.cursor, 64}, "cursor", "begin at this `position` (default: the oldest message)")
 	flags.BoolVar(&f.fresh, "new", false, "begin behind what is there now")
 	flags.VarP(number[int]{&f.limit, 31}, "limit", "n", "show at most this many `messages` without --follow; 0 is all")
-	flags.StringVar(&f.kind, "kind", "", "only this kind: message, contact.share, receipt")
-	flags.StringVar(&f.from, "from", "", "only from this `agent`")
-	flags.StringVar(&f.conversation, "conversation", "", "only of this conversation `id`")
+	f.flags(a, cmd)
 	cmd.MarkFlagsMutuallyExclusive("cursor", "new")
-	completeFlag(cmd, "from", a.completeAgents)
-	kinds := []string{string(api.KindMessage), string(api.KindContactShare), string(api.KindReceipt)}
-	completeFlag(cmd, "kind", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -60,16 +54,9 @@ func (a *app) inbox(cmd *cobra.Command, args []string, f inboxFlags) error {
 	if err != nil {
 		return err
 	}
-	req := api.InboxRequest{Agent: owner, Kind: api.Kind(f.kind)}
-	if f.from != "" {
-		if req.From, err = parseAgent(f.from); err != nil {
-			return err
-		}
-	}
-	if f.conversation != "" {
-		if req.ConversationID, err = ident.ParseConversation(f.conversation); err != nil {
-			return usage{err}
-		}
+	req := api.InboxRequest{Agent: owner}
+	if req.Kind, req.From, req.ConversationID, err = f.read(); err != nil {
+		return err
 	}
 	if cmd.Flags().Changed("cursor") {
 		req.Cursor = &f.cursor
@@ -89,7 +76,7 @@ func (a *app) inbox(cmd *cobra.Command, args []string, f inboxFlags) error {
 		req.Cursor = &page.Tail
 	}
 	if f.follow {
-		_, err := a.show(c.Follow(ctx, req, a.connection(owner)), 0)
+		_, err := a.show(c.Follow(ctx, req, a.connection(string(owner))), 0)
 		return err
 	}
 	return a.page(ctx, c, req, f.limit)
@@ -131,18 +118,18 @@ func (a *app) show(deliveries iter.Seq2[api.Delivery, error], limit int) (shown 
 
 // connection returns a func that says on standard error what becomes of a live
 // connection, at its first change for the better and at every one for the worse.
-func (a *app) connection(owner ident.Agent) func(client.State) {
+func (a *app) connection(name string) func(client.State) {
 	lost := false
 	return func(s client.State) {
 		switch {
 		case !s.Connected:
 			lost = true
-			a.note("%s: %s; trying again.", owner, a.describe(s.Err))
+			a.note("%s: %s; trying again.", name, a.describe(s.Err))
 		case lost:
 			lost = false
-			a.note("%s: connected again.", owner)
+			a.note("%s: connected again.", name)
 		case !a.json && isTerminal(a.out):
-			a.note("Following %s. Ctrl-C ends it.", owner)
+			a.note("Following %s. Ctrl-C ends it.", name)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -42,6 +43,11 @@ func (a *app) table(rows [][]string) {
 		fmt.Fprintln(w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 	}
 	_ = w.Flush()
+}
+
+// facts writes rows of a name and a value, without those that have no value.
+func (a *app) facts(rows [][]string) {
+	a.table(slices.DeleteFunc(rows, func(r []string) bool { return r[1] == "" }))
 }
 
 // A style is a terminal's escape sequence for a kind of text.

@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,24 +14,14 @@ import (
 
 	"agentchat/shared/api"
 	"agentchat/shared/client"
-	"agentchat/shared/ident"
 )
 
 // maxInput is what is read of a file or of standard input; the server's limits are lower.
 const maxInput = 4 << 20
 
-// unsent is a send whose outcome stayed open.
-type unsent struct {
-	id    ident.Message
-	cause error
-}
-
-func (e *unsent) Error() string { return e.cause.Error() }
-func (e *unsent) Unwrap() error { return e.cause }
-
 type sendFlags struct {
-	from, id, conversation, correlation, contentType, data string
-	metadata                                               []string
+	heading
+	contentType, data string
 }
 
 func (a *app) sendCommand() *cobra.Command {
@@ -57,15 +45,10 @@ and the error names the id to repeat the command with.`,
 		ValidArgsFunction: a.completeAgent,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.send(cmd.Context(), args, f) },
 	}
+	f.flags(a, cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.from, "from", "", "the sender (default $AGENT_CHAT_AGENT)")
 	flags.StringVar(&f.data, "data", "", "JSON `data`: text, @FILE, or - for standard input")
-	flags.StringVar(&f.id, "id", "", "the message's id; repeating a send with it is harmless")
-	flags.StringVar(&f.conversation, "conversation", "", "the conversation's id")
-	flags.StringVar(&f.correlation, "correlation", "", "the correlation id")
 	flags.StringVar(&f.contentType, "content-type", "", "the media type of the content")
-	flags.StringArrayVar(&f.metadata, "metadata", nil, "`KEY=VALUE`; repeatable")
-	completeFlag(cmd, "from", a.completeAgents)
 	return cmd
 }
 
@@ -74,45 +57,19 @@ func (a *app) send(ctx context.Context, args []string, f sendFlags) error {
 	if err != nil {
 		return err
 	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	sent, err := c.Send(ctx, req)
-	if errors.Is(err, client.ErrUnknown) {
-		return &unsent{id: req.ID, cause: err}
-	}
-	if err != nil {
-		return err
-	}
-	if a.json {
-		a.object(a.out, struct {
-			api.SendResponse
-			Replayed bool `json:"replayed"`
-		}{*sent, sent.Replayed})
-		return nil
-	}
-	again := ""
-	if sent.Replayed {
-		again = " (it was there already)"
-	}
-	a.say("sent %s to %s at %d%s", req.ID, req.To, sent.SeqNum, again)
-	return nil
+	h := api.Heading{Agent: req.Agent, To: req.To, ID: req.ID}
+	return a.deliver(h, func(c *client.Client) (*api.SendResponse, error) { return c.Send(ctx, req) })
 }
 
 // message makes the request out of the command line and what it points to.
 func (a *app) message(args []string, f sendFlags) (api.SendRequest, error) {
-	req := api.SendRequest{ContentType: f.contentType}
-	var err error
-	if req.Metadata, err = pairs("--metadata", f.metadata); err != nil {
-		return req, err
+	h, err := a.heading(args[0], f.heading)
+	if err != nil {
+		return api.SendRequest{}, err
 	}
-	if req.To, err = parseAgent(args[0]); err != nil {
-		return req, err
-	}
-	if req.Agent, err = a.sender(f.from); err != nil {
-		return req, err
+	req := api.SendRequest{
+		Agent: h.Agent, To: h.To, ID: h.ID, ConversationID: h.ConversationID, CorrelationID: h.CorrelationID, Metadata: h.Metadata,
+		ContentType: f.contentType,
 	}
 	if len(args) == 1 && f.data == "" {
 		return req, usagef("nothing to send: give TEXT or --data")
@@ -134,42 +91,8 @@ func (a *app) message(args []string, f sendFlags) (api.SendRequest, error) {
 		}
 		req.Text = &text
 	}
-	if req.Data, err = a.data(f.data); err != nil {
-		return req, err
-	}
-	return req, f.ids(&req)
-}
-
-// ids puts the ids of the flags into req, and makes one for the message if it has none.
-func (f sendFlags) ids(req *api.SendRequest) error {
-	req.ID = client.NewID(rand.Reader)
-	for _, id := range []struct {
-		flag, value string
-		set         func([]byte) error
-	}{
-		{"--id", f.id, req.ID.UnmarshalText},
-		{"--conversation", f.conversation, req.ConversationID.UnmarshalText},
-		{"--correlation", f.correlation, req.CorrelationID.UnmarshalText},
-	} {
-		if id.value == "" {
-			continue
-		}
-		if err := id.set([]byte(id.value)); err != nil {
-			return usage{fmt.Errorf("%s: %w", id.flag, err)}
-		}
-	}
-	return nil
-}
-
-func (a *app) sender(from string) (ident.Agent, error) {
-	if from != "" {
-		return parseAgent(from)
-	}
-	id, err := a.agent(nil)
-	if err != nil {
-		return "", usagef("from whom? --from AGENT, or set AGENT_CHAT_AGENT")
-	}
-	return id, nil
+	req.Data, err = a.data(f.data)
+	return req, err
 }
 
 // data returns the JSON that a --data flag means, nil for "".

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agentchat/shared/api"
+	"agentchat/shared/client"
+)
+
+// offer returns what f finds for completion within a second; a server that can't
+// be asked has nothing to offer.
+func (a *app) offer(cmd *cobra.Command, f func(context.Context, *client.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second)
+	defer cancel()
+	var found []string
+	_ = a.with(func(c *client.Client) (err error) {
+		found, err = f(ctx, c)
+		return err
+	})
+	return found, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeFlag panics if cmd has no such flag.
+func completeFlag(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
+		panic(err)
+	}
+}
+
+// completeAgent offers agents for the first argument.
+func (a *app) completeAgent(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.completeAgents(cmd, args, toComplete)
+}
+
+// completeAgents offers the agents that the server knows.
+func (a *app) completeAgents(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.offer(cmd, func(ctx context.Context, c *client.Client) (names []string, err error) {
+		for got, err := range c.Agents(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, cobra.CompletionWithDesc(string(got.Agent), inertLine(got.DisplayName)))
+		}
+		return names, nil
+	})
+}
+
+// complete offers contacts for the first argument.
+func (c *contacts) complete(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return c.completeContacts(cmd, oneOf(c.owner))
+}
+
+// completeContacts offers the contacts of the agent in args, or of the one that
+// the environment names.
+func (a *app) completeContacts(cmd *cobra.Command, args []string) ([]string, cobra.ShellCompDirective) {
+	return a.offer(cmd, func(ctx context.Context, remote *client.Client) (names []string, err error) {
+		owner, err := a.agent(args)
+		if err != nil {
+			return nil, err
+		}
+		for got, err := range remote.Contacts(ctx, api.ListContactsRequest{Agent: owner}) {
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, cobra.CompletionWithDesc(string(got.ID), inertLine(got.DisplayName)))
+		}
+		return names, nil
+	})
+}

@@ -1,6 +1,7 @@
 package functions_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -124,5 +125,66 @@ func TestMintRace(t *testing.T) {
 		if got := w.as(decode[api.MintKeyResponse](t, r).Key, http.MethodGet, "/v1/whoami", "", nil); got.Code != http.StatusOK {
 			t.Errorf("whoami with a minted key = %d %s", got.Code, got.Body)
 		}
+	}
+}
+
+// One of many who accept a share at the same time makes the contact, and all see the same.
+func TestAcceptRace(t *testing.T) {
+	w := newWorld(t, nil)
+	w.register("alice", "bob")
+	w.do(http.MethodPut, "/v1/agents/alice/contacts/carol", `{"display_name":"Carol"}`)
+	w.do(http.MethodPost, "/v1/agents/alice/contact-shares", `{"to":"bob","contact_id":"carol","id":"m-1"}`)
+	rs := race(w, func(int) *httptest.ResponseRecorder {
+		return w.do(http.MethodPost, "/v1/agents/bob/contact-shares/m-1/accept", "")
+	})
+	if n := count(rs); n[http.StatusCreated] != 1 || n[http.StatusOK] != racers-1 {
+		t.Errorf("statuses %v; want 201 once, else 200", n)
+	}
+	for _, r := range rs {
+		if r.Body.String() != rs[0].Body.String() {
+			t.Errorf("told %s, and %s", rs[0].Body, r.Body)
+		}
+	}
+	h := decode[api.ContactHistoryResponse](t, w.do(http.MethodGet, "/v1/agents/bob/contacts/carol/history", ""))
+	if len(h.Events) != 1 {
+		t.Errorf("%d events; want one", len(h.Events))
+	}
+}
+
+// Agents that answer everything they get with a receipt come to an end.
+func TestReceiptsEnd(t *testing.T) {
+	w := newWorld(t, nil)
+	w.register("alice", "bob")
+	w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"bob","text":"hi"}`)
+	cursor := map[string]uint64{}
+	answered, refused := 0, 0
+	for moved := true; moved; {
+		moved = false
+		for _, agent := range []string{"alice", "bob"} {
+			page := decode[api.InboxPage](t, w.do(http.MethodGet, fmt.Sprintf("/v1/agents/%s/inbox?cursor=%d", agent, cursor[agent]), ""))
+			cursor[agent] = page.NextCursor
+			for _, d := range page.Deliveries {
+				moved = true
+				var e api.Envelope
+				if err := json.Unmarshal(d.Envelope, &e); err != nil {
+					t.Fatal(err)
+				}
+				r := w.do(http.MethodPost, "/v1/agents/"+agent+"/receipts", fmt.Sprintf(`{"to":"%s","message_id":"%s","status":"processed"}`, e.From, e.ID))
+				switch r.Code {
+				case http.StatusCreated:
+					answered++
+				case http.StatusConflict:
+					refused++
+				default:
+					t.Fatalf("receipt of %s = %d %s", e.ID, r.Code, r.Body)
+				}
+				if answered > 10 {
+					t.Fatal("they go on for ever")
+				}
+			}
+		}
+	}
+	if answered != 1 || refused != 1 {
+		t.Errorf("%d receipts, and %d refused; want one each", answered, refused)
 	}
 }

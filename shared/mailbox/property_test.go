@@ -21,13 +21,14 @@ import (
 
 // Whatever a client does, one call after the other through three processes, and
 // whatever the store does to their calls: each id stands once, what was
-// acknowledged stands where it was said to, what was refused does not stand, a
-// follower sees exactly what stands, and at last every send can be repeated.
+// acknowledged stands where it was said to, what was refused does not stand and
+// will not, a follower sees exactly what stands, and at last every send can be
+// repeated.
 func TestSendProperty(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		share := rapid.Float64Range(0, 0.5).Draw(rt, "share")
-		steps := rapid.SliceOfN(rapid.IntRange(0, 17), 1, 30).Draw(rt, "steps")
+		steps := rapid.SliceOfN(rapid.IntRange(0, 26), 1, 30).Draw(rt, "steps")
 		var err error
 		synctest.Test(t, func(t *testing.T) { err = life3(t, seed, share, steps) })
 		if err != nil {
@@ -37,7 +38,8 @@ func TestSendProperty(t *testing.T) {
 }
 
 // life3 takes steps on a store with faults. Step n is through process n%3; it
-// sends with one of 4 ids, or with none, or repeats what was unknown.
+// sends with one of 4 ids, or with none, or repeats what was unknown; or it does
+// so though what the send is about is gone.
 func life3(t *testing.T, seed uint64, share float64, steps []int) error {
 	inner, end := localstream.Memory()
 	defer end()
@@ -47,9 +49,9 @@ func life3(t *testing.T, seed uint64, share float64, steps []int) error {
 	s := faultstream.New(t, inner, faultstream.Options{Choose: faultstream.Seeded(seed, share)})
 	ms := []*mailbox.Mailbox{onStore(s), onStore(s), onStore(s)}
 	told := map[ident.Message]*api.SendResponse{}
+	refused := map[ident.Message]bool{} // for good, by the last that was done with it
 	var unknown []ident.Message
-	send := func(m *mailbox.Mailbox, id ident.Message) error {
-		r, err := m.Send(context.Background(), draft("alice", "bob", id, "hello"))
+	heard := func(id ident.Message, r *api.SendResponse, err error) error {
 		e, _ := errors.AsType[*api.Error](err)
 		switch {
 		case err == nil:
@@ -67,28 +69,57 @@ func life3(t *testing.T, seed uint64, share float64, steps []int) error {
 		}
 		return nil
 	}
+	send := func(m *mailbox.Mailbox, id ident.Message) error {
+		r, err := m.Send(context.Background(), draft("alice", "bob", id, "hello"))
+		refused[id] = false
+		return heard(id, r, err)
+	}
+	gone := api.Errorf(api.ContactNotFound, "what it is about is gone")
+	recall := func(m *mailbox.Mailbox, id ident.Message) error {
+		r, err := m.Recall(context.Background(), draft("alice", "bob", id, "hello"), gone)
+		if errors.Is(err, gone) {
+			if told[id] != nil {
+				return fmt.Errorf("%s is refused, after it was told at %d", id, told[id].SeqNum)
+			}
+			refused[id] = true
+			return nil
+		}
+		return heard(id, r, err)
+	}
 	for _, step := range steps {
-		id := ident.Message("")
+		id, do := ident.Message(""), send
 		switch what := step / 3; {
 		case what < 4:
 			id = ident.Message(fmt.Sprint("order-", what))
 		case what == 5 && len(unknown) > 0:
 			id = unknown[len(unknown)-1]
+		case what == 6 && len(unknown) > 0:
+			id, do = unknown[len(unknown)-1], recall
+		case what > 6:
+			id, do = ident.Message(fmt.Sprint("order-", what-7)), recall
 		}
-		if err := send(ms[step%3], id); err != nil {
+		if err := do(ms[step%3], id); err != nil {
 			return err
 		}
 		time.Sleep(time.Second)
 	}
 	s.LandAll()
+	all, err := records(inner)
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		if id, _ := e.Header("agent-chat-id"); refused[ident.Message(id)] {
+			return fmt.Errorf("%s was refused for good, and stands at %d", id, e.Seq)
+		}
+	}
 	fresh := onStore(inner)
 	for _, id := range unknown {
 		if err := send(fresh, id); err != nil {
 			return fmt.Errorf("the repeat of %s: %w", id, err)
 		}
 	}
-	all, err := records(inner)
-	if err != nil {
+	if all, err = records(inner); err != nil {
 		return err
 	}
 	at := map[ident.Message]uint64{}

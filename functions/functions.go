@@ -9,6 +9,7 @@ import (
 	"agentchat/functions/contacts"
 	"agentchat/functions/inbox"
 	"agentchat/functions/messages"
+	"agentchat/functions/monitor"
 	"agentchat/functions/receipts"
 	"agentchat/functions/service"
 	"agentchat/shared/env"
@@ -22,6 +23,7 @@ func Families() map[string]func(*env.Env) http.Handler {
 		"contacts": contacts.New,
 		"inbox":    inbox.New,
 		"messages": messages.New,
+		"monitor":  monitor.New,
 		"receipts": receipts.New,
 		"service":  service.New,
 	}

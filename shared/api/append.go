@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 )
@@ -41,9 +42,63 @@ func (p InboxPage) AppendJSON(b []byte) []byte {
 	return append(strconv.AppendUint(b, p.Tail, 10), '}')
 }
 
+// AppendJSON appends p as JSON, the envelopes as they are stored.
+func (p MonitorPage) AppendJSON(b []byte) []byte {
+	n := 0
+	for _, d := range p.Deliveries {
+		n += d.sizeHint() + 2*len(d.Cursor)
+	}
+	b = slices.Grow(b, n+32*len(p.Tails)+len(p.NextCursor))
+	b = append(b, `{"deliveries":[`...)
+	for i, d := range p.Deliveries {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = d.AppendJSON(b)
+	}
+	b = append(b, `],"next_cursor":"`...)
+	b = append(b, p.NextCursor...)
+	b = append(b, `","tails":{`...)
+	for i, agent := range slices.Sorted(maps.Keys(p.Tails)) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), agent...), `":`...)
+		b = strconv.AppendUint(b, p.Tails[agent], 10)
+	}
+	b = append(b, '}')
+	if len(p.Unavailable) > 0 {
+		b = appendMember(b, "unavailable", p.Unavailable)
+	}
+	if len(p.Gaps) > 0 {
+		b = appendMember(b, "gaps", p.Gaps)
+	}
+	return append(b, '}')
+}
+
+// appendMember appends a member that is rare, with a comma before it.
+func appendMember(b []byte, name string, v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		text = []byte("null") // not reached: the types always encode
+	}
+	return append(append(append(append(b, `,"`...), name...), `":`...), text...)
+}
+
+// AppendJSON appends d as JSON, the envelope as it is stored. Its cursor needs no escapes.
+func (d MonitorDelivery) AppendJSON(b []byte) []byte {
+	b = append(append(b, `{"inbox":"`...), d.Inbox...)
+	b = append(append(b, `","cursor":"`...), d.Cursor...)
+	return d.appendMembers(append(b, `","seq_num":`...))
+}
+
 // AppendJSON appends d as JSON, the envelope as it is stored.
 func (d Delivery) AppendJSON(b []byte) []byte {
-	b = append(b, `{"seq_num":`...)
+	return d.appendMembers(append(b, `{"seq_num":`...))
+}
+
+// appendMembers appends d from the value of its first member on.
+func (d Delivery) appendMembers(b []byte) []byte {
 	b = strconv.AppendUint(b, d.SeqNum, 10)
 	b = append(b, `,"timestamp":`...)
 	b = appendTime(b, d.Timestamp)

@@ -24,6 +24,7 @@ const (
 	MessageNotFound      Code = "message_not_found"
 	KeyNotFound          Code = "key_not_found"
 	ContactNotFound      Code = "contact_not_found"
+	MonitorDisabled      Code = "monitor_disabled"       // the server has no admin token
 	MethodNotAllowed     Code = "method_not_allowed"     // see Allow
 	AmbiguousMessageID   Code = "ambiguous_message_id"   // several senders used the id: member "senders"
 	IDReused             Code = "id_reused"              // the id was used for another request
@@ -34,6 +35,7 @@ const (
 	ReceiptOfReceipt     Code = "receipt_of_receipt"     // receipts are answered by none
 	GenerationChanged    Code = "generation_changed"     // a position of an earlier registration: member "first"
 	HistoryTrimmed       Code = "history_trimmed"        // a position before the retained start: member "first"
+	CursorExpired        Code = "cursor_expired"         // a cursor of the monitor whose checkpoint is no more; begin without one
 	BodyTooLarge         Code = "body_too_large"         // over Limits.BodyBytes
 	RecordTooLarge       Code = "record_too_large"       // what would be stored is over S2's 1 MiB
 	UnsupportedMediaType Code = "unsupported_media_type" // a body that is not JSON
@@ -84,6 +86,8 @@ func (c Code) Trait() Trait {
 		return Trait{Status: http.StatusNotFound, Title: "Key not found"}
 	case ContactNotFound:
 		return Trait{Status: http.StatusNotFound, Title: "Contact not found"}
+	case MonitorDisabled:
+		return Trait{Status: http.StatusNotFound, Title: "Monitor disabled"}
 	case MethodNotAllowed:
 		return Trait{Status: http.StatusMethodNotAllowed, Title: "Method not allowed"}
 	case AmbiguousMessageID:
@@ -104,6 +108,8 @@ func (c Code) Trait() Trait {
 		return Trait{Status: http.StatusGone, Title: "Position of an earlier registration"}
 	case HistoryTrimmed:
 		return Trait{Status: http.StatusGone, Title: "Position no longer retained"}
+	case CursorExpired:
+		return Trait{Status: http.StatusGone, Title: "Cursor expired"}
 	case BodyTooLarge:
 		return Trait{Status: http.StatusRequestEntityTooLarge, Title: "Body too large"}
 	case RecordTooLarge:
@@ -133,9 +139,9 @@ func (c Code) Trait() Trait {
 func Codes() []Code {
 	return []Code{
 		InvalidJSON, UnknownField, RepeatedField, Invalid, MissingCredential, UnknownCredential, Forbidden, NotFound,
-		AgentNotRegistered, RecipientNotFound, MessageNotFound, KeyNotFound, ContactNotFound, MethodNotAllowed, AmbiguousMessageID, IDReused,
+		AgentNotRegistered, RecipientNotFound, MessageNotFound, KeyNotFound, ContactNotFound, MonitorDisabled, MethodNotAllowed, AmbiguousMessageID, IDReused,
 		ContactExists, ContactsFull, NotAContactShare, ReceiptMisaddressed, ReceiptOfReceipt,
-		GenerationChanged, HistoryTrimmed, BodyTooLarge, RecordTooLarge, UnsupportedMediaType, CursorBeyondTail, RateLimited,
+		GenerationChanged, HistoryTrimmed, CursorExpired, BodyTooLarge, RecordTooLarge, UnsupportedMediaType, CursorBeyondTail, RateLimited,
 		Internal, StateLost, Unavailable, Busy, SearchIncomplete, OutcomeUnknown,
 	}
 }

@@ -30,6 +30,7 @@ const (
 	HeartbeatSeconds = 15
 	MaxSearchRecords = 50_000 // of one look-up by id
 	MaxKeys          = 64     // live keys of an agent
+	MaxAgentFilters  = 1000   // agents that a reader of the monitor may name
 	MaxDetailBytes   = 4 << 10
 	MaxContacts      = 20_000   // of an address book
 	MaxContactsBytes = 16 << 20 // of an address book, as JSON
@@ -66,6 +67,7 @@ type Limits struct {
 	HeartbeatSeconds   int `json:"heartbeat_seconds"`
 	StreamMaxAge       int `json:"stream_max_age_seconds"` // longest life of one live stream; 0: no bound
 	SearchRecords      int `json:"search_records"`
+	AgentFilters       int `json:"agent_filters" doc:"The most agents that a reader of the monitor may name."`
 	KeysPerAgent       int `json:"keys_per_agent"`
 	IDKeptDays         int `json:"id_kept_days"`
 	ReceiptDetailBytes int `json:"receipt_detail_bytes"`

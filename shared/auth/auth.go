@@ -92,6 +92,9 @@ func (a *Auth) Caller(ctx context.Context, h http.Header) (Caller, error) {
 	return a.agent(ctx, token, d)
 }
 
+// HasAdmin reports whether any credential is an admin's.
+func (a *Auth) HasAdmin() bool { return len(a.admin) > 0 }
+
 // bearer returns the token of Authorization: Bearer, "" if there is no such header.
 func bearer(h http.Header) (string, error) {
 	values := h["Authorization"]

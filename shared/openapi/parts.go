@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"agentchat/shared/api"
+	"agentchat/shared/ident"
 	"agentchat/shared/route"
 	"agentchat/shared/sse"
 	"agentchat/shared/strictjson"
 )
 
 const streamDoc = "Server-sent events: an event \"envelope\" a delivery, whose id is the next cursor, and a comment at least every 15 seconds. " +
-	"An event \"problem\", which has no id, tells why the stream ends; a stream may also end without one. Reconnect with Last-Event-ID."
+	"An event \"problem\", which has no id, tells why the stream ends; a stream may also end without one. Reconnect with Last-Event-ID. The monitor's \"gap\" (GapEvent) tells of " +
+	"records that are no longer retained, \"unavailable\" (UnavailableEvent) of an inbox that can't be read for now; neither has an id."
 
 func tags() []object {
 	docs := map[string]string{
@@ -21,6 +23,7 @@ func tags() []object {
 		"contacts": "Address books, and cards that are shared and accepted.",
 		"inbox":    "Replay and live follow of what was received.",
 		"messages": "Sending, and looking up what was sent.",
+		"monitor":  "Every inbox as one, for the auditor.",
 		"receipts": "What became of messages, told to their senders.",
 		"service":  "What the server says of itself.",
 	}
@@ -75,10 +78,13 @@ func examples() map[string]json.RawMessage {
 	const card = `"display_name":"Carol","endpoint":"https://agents.example.net","capabilities":["research"],"public_key":"did:key:z6Mk","labels":{"team":"discovery"}`
 	d := exampleDelivery()
 	return map[string]json.RawMessage{
-		"SendRequest":     json.RawMessage(send),
-		"SendResponse":    encoded(api.SendResponse{Envelope: d.Envelope, SeqNum: d.SeqNum, NextCursor: d.SeqNum + 1, Timestamp: d.Timestamp}),
-		"Delivery":        encoded(d),
-		"InboxPage":       encoded(api.InboxPage{Deliveries: []api.Delivery{d}, NextCursor: d.SeqNum + 1, Tail: d.SeqNum + 1}),
+		"SendRequest":  json.RawMessage(send),
+		"SendResponse": encoded(api.SendResponse{Envelope: d.Envelope, SeqNum: d.SeqNum, NextCursor: d.SeqNum + 1, Timestamp: d.Timestamp}),
+		"Delivery":     encoded(d),
+		"InboxPage":    encoded(api.InboxPage{Deliveries: []api.Delivery{d}, NextCursor: d.SeqNum + 1, Tail: d.SeqNum + 1}),
+		"MonitorPage": encoded(api.MonitorPage{
+			Deliveries: []api.MonitorDelivery{exampleMonitored()}, NextCursor: exampleMonitored().Cursor, Tails: map[ident.Agent]uint64{"alice": 18, "bob": 43},
+		}),
 		"RegisterRequest": json.RawMessage("{" + card + `,"protocol_versions":["1.0.0"]}`),
 
 		"PutContactRequest":    json.RawMessage(`{"id":"carol",` + card + "}"),
@@ -95,8 +101,17 @@ func exampleDelivery() api.Delivery {
 	return api.Delivery{SeqNum: 42, Timestamp: api.Time{Time: time.Date(2026, 7, 19, 12, 0, 0, 0, time.UTC)}, Envelope: json.RawMessage(envelope)}
 }
 
-func exampleStream() string {
-	b, err := sse.Event{Name: "envelope", ID: "43", Data: encoded(exampleDelivery())}.Append(nil)
+func exampleMonitored() api.MonitorDelivery {
+	return api.MonitorDelivery{Inbox: "bob", Cursor: "eyJ2IjoxLCJwIjp7ImJvYiI6NDN9fQ", Delivery: exampleDelivery()}
+}
+
+func exampleStream(resp any) string {
+	e := sse.Event{Name: "envelope", ID: "43", Data: encoded(exampleDelivery())}
+	if _, ok := resp.(api.MonitorPage); ok {
+		d := exampleMonitored()
+		e.ID, e.Data = d.Cursor, encoded(d)
+	}
+	b, err := e.Append(nil)
 	if err != nil {
 		panic("openapi: " + err.Error())
 	}

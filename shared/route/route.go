@@ -64,6 +64,7 @@ var Families = map[string]Family{
 	"contacts": {Memory: 256, Timeout: 30 * time.Second, Secrets: []Secret{APIToken, AdminToken, S2Token}},
 	"inbox":    {Memory: 256, Timeout: 5*time.Minute + 30*time.Second, Stream: true, Secrets: []Secret{APIToken, AdminToken, S2Token}},
 	"messages": {Memory: 256, Timeout: 30 * time.Second, Secrets: []Secret{APIToken, AdminToken, S2Token}},
+	"monitor":  {Memory: 512, Timeout: 5*time.Minute + 30*time.Second, Stream: true, Secrets: []Secret{APIToken, AdminToken, S2Token}},
 	"receipts": {Memory: 256, Timeout: 30 * time.Second, Secrets: []Secret{APIToken, AdminToken, S2Token}},
 	"service":  {Memory: 128, Timeout: 15 * time.Second, Secrets: []Secret{S2Token}}, // nobody's credential is asked for
 }

@@ -110,6 +110,11 @@ var Table = []Route{
 		Doc: "Send a message; it is durable when this answers.",
 	},
 	{
+		Op: "monitor.read", Method: http.MethodGet, Path: "/v1/monitor", Kind: Events, Access: Admin,
+		Req: api.MonitorRequest{}, Resp: api.MonitorPage{}, Codes: []api.Code{api.MonitorDisabled, api.CursorExpired},
+		Doc: "Replay every inbox from a cursor, or follow them all live.",
+	},
+	{
 		Op: "receipts.send", Method: http.MethodPost, Path: "/v1/agents/{agent}/receipts", Access: Self,
 		Req: api.SendReceiptRequest{}, Resp: api.SendResponse{}, Codes: []api.Code{
 			api.AgentNotRegistered, api.RecipientNotFound, api.MessageNotFound, api.ReceiptMisaddressed, api.ReceiptOfReceipt, api.IDReused,

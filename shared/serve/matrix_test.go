@@ -20,7 +20,7 @@ import (
 
 // families are those that the tests of the seam serve: operations of every kind
 // and access. functions/access_test.go asks every route there is, of real handlers.
-func families() []string { return []string{"agents", "inbox", "messages", "service"} }
+func families() []string { return []string{"agents", "inbox", "messages", "monitor", "service"} }
 
 // every returns a host with these families, whose operations tell that they were called.
 func every(e *env.Env, called func(op string)) http.Handler {
@@ -39,6 +39,16 @@ func every(e *env.Env, called func(op string)) http.Handler {
 		"service.limits":    noted[struct{}](called, "service.limits"),
 		"service.openapi":   noted[struct{}](called, "service.openapi"),
 		"service.ready":     noted[struct{}](called, "service.ready"),
+		"monitor.read": serve.Events(
+			func(context.Context, auth.Caller, *api.MonitorRequest) (*struct{}, error) {
+				called("monitor.read")
+				return &struct{}{}, nil
+			},
+			func(context.Context, auth.Caller, *api.MonitorRequest) iter.Seq2[[]sse.Event, error] {
+				called("monitor.read")
+				return func(func([]sse.Event, error) bool) {}
+			},
+		),
 		"inbox.read": serve.Events(
 			func(context.Context, auth.Caller, *api.InboxRequest) (*struct{}, error) {
 				called("inbox.read")
@@ -95,6 +105,7 @@ func TestAccessMatrix(t *testing.T) {
 		route.Public:   {"none": ok, "garbage": ok, "operator": ok, "admin": ok, "alice": ok, "bob": ok, "revoked": ok, "deleted": ok, "ghost": ok, "away": ok},
 		route.Any:      {"none": who, "garbage": who, "operator": ok, "admin": no, "alice": ok, "bob": ok, "revoked": who, "deleted": who, "ghost": who, "away": 503},
 		route.Self:     {"none": who, "garbage": who, "operator": ok, "admin": no, "alice": ok, "bob": no, "revoked": who, "deleted": who, "ghost": who, "away": 503},
+		route.Admin:    {"none": who, "garbage": who, "operator": no, "admin": ok, "alice": no, "bob": no, "revoked": who, "deleted": who, "ghost": who, "away": 503},
 		route.Operator: {"none": who, "garbage": who, "operator": ok, "admin": no, "alice": no, "bob": no, "revoked": who, "deleted": who, "ghost": who, "away": 503},
 	}
 	bodies := map[string]string{"agents.register": "{}", "messages.send": `{"to":"bob","text":"hi"}`}

@@ -163,8 +163,11 @@ func (m *mux) serve(ctx context.Context, c *call) error {
 
 // authorise decides on the credential and the path alone.
 func (c *call) authorise(ctx context.Context) error {
-	if c.endpoint.route.Access == route.Public {
+	switch access := c.endpoint.route.Access; {
+	case access == route.Public:
 		return nil
+	case access == route.Admin && !c.env.Auth.HasAdmin():
+		return api.Errorf(api.MonitorDisabled, "the monitor is off: this server has no admin token")
 	}
 	by, err := c.env.Auth.Caller(ctx, c.r.Header)
 	if err != nil {

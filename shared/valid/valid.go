@@ -99,7 +99,22 @@ func Inbox(r *api.InboxRequest) error {
 	if r.Wait != nil && (*r.Wait < 0 || *r.Wait > api.MaxWaitSeconds) {
 		return api.InvalidParameter("wait", "a wait is 0 to %d seconds", api.MaxWaitSeconds)
 	}
-	if r.Kind != "" && !slices.Contains(api.Kinds(), r.Kind) {
+	return kind(r.Kind)
+}
+
+// Monitor checks a monitor.read request.
+func Monitor(r *api.MonitorRequest) error {
+	if _, err := Limit(r.Limit); err != nil {
+		return err
+	}
+	if len(r.Agents) > api.MaxAgentFilters {
+		return api.InvalidParameter("agent", "%d agents; name %d at most, or none for all there are", len(r.Agents), api.MaxAgentFilters)
+	}
+	return kind(r.Kind)
+}
+
+func kind(k api.Kind) error {
+	if k != "" && !slices.Contains(api.Kinds(), k) {
 		return api.InvalidParameter("kind", "a kind is one of %v", api.Kinds())
 	}
 	return nil

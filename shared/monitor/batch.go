@@ -1,0 +1,241 @@
+package monitor
+
+import (
+	"container/heap"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"agentchat/shared/api"
+	"agentchat/shared/ident"
+	"agentchat/shared/mailbox"
+)
+
+const (
+	maxHeads    = 10_000 // inboxes whose first record is looked at for one batch
+	maxPassed   = 10_000 // records that one batch passes over because of filters
+	maxFailures = 64     // reads of one batch that fail before it makes do with what it has
+)
+
+// A set is the inboxes that have something behind a reader's positions, and what
+// is held of their records.
+type set struct {
+	m       *Monitor
+	sources map[ident.Agent]*source
+	held    int // bytes
+	typical int // bytes that a read brought lately
+}
+
+func (m *Monitor) newSet() *set {
+	return &set{m: m, sources: map[ident.Agent]*source{}, typical: typical}
+}
+
+// add says that an inbox, of which all before next was read, has reached tail.
+func (w *set) add(agent ident.Agent, next, tail uint64) {
+	if s := w.sources[agent]; s != nil {
+		s.tail = max(s.tail, tail)
+	} else if next < tail {
+		w.sources[agent] = &source{agent: agent, next: next, tail: tail}
+	}
+}
+
+// drop lets go of what is held of s.
+func (w *set) drop(s *source) {
+	for _, e := range s.held {
+		w.held -= e.Metered()
+	}
+	s.held = nil
+}
+
+func (w *set) forget(s *source) {
+	w.drop(s)
+	delete(w.sources, s.agent)
+}
+
+// A batch is what comes next of a set.
+type batch struct {
+	*set
+	filter *mailbox.Query
+	limit  int // deliveries
+	bytes  int // of them
+
+	found       []found
+	size        int
+	touched     map[ident.Agent]uint64 // where these inboxes are read on
+	tails       map[ident.Agent]uint64 // of those that were read
+	gaps        []api.GapEvent
+	unavailable []api.UnavailableEvent
+	gone        []ident.Agent
+	passed      int // records that were no deliveries
+	failures    int
+
+	line  []*source // whose first record is known, in order
+	merge merge     // taken out of line, with something held
+	spent *source   // nothing is held of it any more, but there is more
+}
+
+type found struct {
+	inbox ident.Agent
+	api.Delivery
+}
+
+// next takes the next deliveries from w, by time, inbox and position. There may
+// be none although there is more: when all that was looked at was filtered out,
+// lost or out of reach. What is held of the rest is bounded, whatever its size.
+//
+// The order is exact among the inboxes whose first record is known; if that of
+// more than maxHeads has to be found out, the others wait for the next batch.
+func (w *set) next(ctx context.Context, filter *mailbox.Query, limit, bytes int) *batch {
+	b := &batch{set: w, filter: filter, limit: limit, bytes: bytes, touched: map[ident.Agent]uint64{}, tails: map[ident.Agent]uint64{}}
+	b.look(ctx)
+	for ctx.Err() == nil && len(b.found) < limit && b.passed < maxPassed {
+		b.begin(ctx)
+		if len(b.merge) == 0 || !b.take() {
+			break
+		}
+	}
+	return b
+}
+
+// look finds out which record of each inbox is the first, and puts them in line.
+func (b *batch) look(ctx context.Context) {
+	now := time.Now()
+	var unknown []*source
+	for _, s := range b.sources {
+		if s.known || s.after.After(now) {
+			continue
+		}
+		if s.head, s.known = b.m.heads.Peek(spot{s.agent, s.next}); !s.known {
+			unknown = append(unknown, s)
+		}
+	}
+	slices.SortFunc(unknown, order) // all at time 0
+	unknown = unknown[:min(len(unknown), maxHeads)]
+	for part := range slices.Chunk(unknown, maxCalls) {
+		b.read(ctx, part, (maxHeld-b.held)/len(unknown))
+		for _, s := range part {
+			if b.held > maxHeld {
+				b.drop(s) // it is read again when its turn comes
+			}
+		}
+	}
+	for _, s := range b.sources {
+		if s.known {
+			b.line = append(b.line, s)
+		}
+	}
+	slices.SortFunc(b.line, order)
+}
+
+// begin puts into merge whatever is in line before the first that is there.
+func (b *batch) begin(ctx context.Context) {
+	if s := b.spent; s != nil {
+		b.spent = nil
+		b.read(ctx, []*source{s}, (maxHeld-b.held)/(len(b.merge)+1))
+		if s.known {
+			heap.Push(&b.merge, s)
+		}
+	}
+	for len(b.line) > 0 && (len(b.merge) == 0 || order(b.line[0], b.merge[0]) < 0) {
+		if s := b.line[0]; len(s.held) > 0 {
+			b.line = b.line[1:]
+			heap.Push(&b.merge, s)
+			continue
+		}
+		if ctx.Err() != nil || b.failures > maxFailures {
+			return
+		}
+		b.ahead(ctx)
+	}
+}
+
+// ahead reads the first in line, and those behind it that will be wanted too.
+func (b *batch) ahead(ctx context.Context) {
+	wanted := min(max(min(b.limit-len(b.found), (b.bytes-b.size)/max(b.typical, 1), (maxHeld-b.held)/max(b.typical, 1)), 1), maxCalls)
+	var sources []*source
+	for _, s := range b.line {
+		if len(sources) == wanted {
+			break
+		}
+		if len(s.held) == 0 {
+			sources = append(sources, s)
+			s.known = false
+		}
+	}
+	b.read(ctx, sources, (maxHeld-b.held)/(len(b.line)+len(b.merge)))
+	b.line = slices.DeleteFunc(b.line, func(s *source) bool { return !s.known })
+	if !slices.IsSortedFunc(b.line, order) { // of what was lost
+		slices.SortFunc(b.line, order)
+	}
+}
+
+// take takes the first record; it reports false if that is one too many.
+func (b *batch) take() bool {
+	s := b.merge[0]
+	e := s.held[0]
+	d, ok := b.filter.Deliver(e)
+	if ok {
+		n := mailbox.Size(&d)
+		if len(b.found) > 0 && b.size+n > b.bytes {
+			return false
+		}
+		b.found = append(b.found, found{s.agent, d})
+		b.size += n
+	} else {
+		b.passed++
+	}
+	s.held = s.held[1:]
+	b.held -= e.Metered()
+	s.next = e.Seq + 1
+	b.touched[s.agent] = s.next
+	switch {
+	case len(s.held) > 0:
+		s.head = s.held[0].Timestamp
+		heap.Fix(&b.merge, 0)
+		return true
+	case s.next < s.tail:
+		s.known, b.spent = false, s
+	default:
+		b.forget(s)
+	}
+	heap.Pop(&b.merge)
+	return true
+}
+
+// moves returns what the batch makes of the positions: a move for each delivery,
+// in order, then what it went over besides.
+func (b *batch) moves() []move {
+	moves := make([]move, 0, len(b.found)+len(b.gone))
+	told := make(map[ident.Agent]uint64, len(b.touched))
+	for _, f := range b.found {
+		moves = append(moves, move{f.inbox, f.SeqNum + 1})
+		told[f.inbox] = f.SeqNum + 1
+	}
+	for _, agent := range slices.Sorted(maps.Keys(b.touched)) {
+		if at := b.touched[agent]; told[agent] != at {
+			moves = append(moves, move{agent, at})
+		}
+	}
+	for _, agent := range b.gone {
+		moves = append(moves, move{agent, 0})
+	}
+	return moves
+}
+
+// A merge is a heap of sources with something held.
+type merge []*source
+
+func (h merge) Len() int           { return len(h) }
+func (h merge) Less(i, j int) bool { return order(h[i], h[j]) < 0 }
+func (h merge) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push and Pop are container/heap's.
+func (h *merge) Push(s any) { *h = append(*h, s.(*source)) }
+
+// Pop removes the last.
+func (h *merge) Pop() any {
+	s := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return s
+}

@@ -1,0 +1,231 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"agentchat/shared/api"
+	"agentchat/shared/ident"
+	"agentchat/shared/journal"
+	"agentchat/shared/stream"
+)
+
+// The bounds of one batch of a stream.
+const (
+	followItems = 256
+	followBytes = 1 << 20
+)
+
+// Follow yields pages without end: an empty one as soon as the cursor is known
+// to be good and the inboxes can be listed, then what is there, then what comes,
+// new inboxes included. Each of the others has deliveries, gaps, or inboxes that
+// have become unavailable; NextCursor and Tails are not set. No delivery comes
+// twice and none is left out. A batch is bounded, however large the fleet.
+//
+// What fails is tried again: an inbox for as long as it takes, while the others
+// go on; the store for 30 s. Then, or when ctx ends, comes an *api.Error as
+// Page's, yielded once with a nil page. The caller's break frees everything.
+func (m *Monitor) Follow(ctx context.Context, q Query) iter.Seq2[*api.MonitorPage, error] {
+	return func(yield func(*api.MonitorPage, error) bool) {
+		err := m.follow(ctx, &q, func(p *api.MonitorPage) bool { return yield(p, nil) })
+		if !errors.Is(err, errBroken) {
+			yield(nil, err)
+		}
+	}
+}
+
+var errBroken = errors.New("the caller has enough")
+
+// follow yields until there is an error, or errBroken.
+func (m *Monitor) follow(ctx context.Context, q *Query, yield func(*api.MonitorPage) bool) error {
+	p, err := m.parse(ctx, q.Cursor, q.Parameter)
+	if err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f := newFeed()
+	running.Go(func() { f.run(ctx, m.store) })
+
+	if err := f.wait(ctx, f.first, 0); err != nil {
+		return err
+	}
+	if !yield(&api.MonitorPage{}) {
+		return errBroken
+	}
+	// Which record is the first is known when all inboxes are.
+	if err := f.wait(ctx, f.whole, 0); err != nil {
+		return err
+	}
+	w, selected := m.newSet(), q.selected()
+	for begun := false; ; begun = true {
+		var ahead []api.UnavailableEvent
+		for agent, tail := range f.take() {
+			switch at := p.at[agent]; {
+			case !selected(agent):
+			case at > tail && !begun: // later, the tail is what may be old
+				ahead = append(ahead, beyond(agent, at, tail))
+			default:
+				w.add(agent, at, tail)
+			}
+		}
+		if idle, pause := w.idle(); idle && len(ahead) == 0 {
+			if err := f.wait(ctx, f.signal, pause); err != nil {
+				return err
+			}
+			continue
+		}
+		b := w.next(ctx, q.filter(), followItems, followBytes)
+		if ctx.Err() != nil {
+			return unavailable(ctx.Err())
+		}
+		b.unavailable = append(b.unavailable, ahead...)
+		page, err := m.step(ctx, p, b)
+		if err != nil {
+			return err
+		}
+		if page != nil && !yield(page) {
+			return errBroken
+		}
+	}
+}
+
+// step moves p by what b has, and returns that as a page; nil if there is
+// nothing to tell.
+func (m *Monitor) step(ctx context.Context, p *place, b *batch) (page *api.MonitorPage, err error) {
+	b.gone = slices.DeleteFunc(b.gone, func(agent ident.Agent) bool { return p.at[agent] == 0 })
+	moves, cursors := b.moves(), []string(nil)
+	if n := len(b.found); n > 0 {
+		if cursors, err = m.advance(ctx, p, moves[:n]); err != nil {
+			return nil, err
+		}
+		moves = moves[n:]
+	}
+	for _, mv := range moves { // part of whatever cursor is next
+		p.move(mv)
+	}
+	if len(b.found)+len(b.gaps)+len(b.unavailable) == 0 {
+		return nil, nil
+	}
+	return b.page(cursors), nil
+}
+
+// idle reports whether there is nothing to read now, and how long until there is
+// something that failed before; 0: nothing is.
+func (w *set) idle() (idle bool, pause time.Duration) {
+	now := time.Now()
+	for _, s := range w.sources {
+		left := s.after.Sub(now)
+		if left <= 0 {
+			return false, 0
+		}
+		if pause == 0 || left < pause {
+			pause = left
+		}
+	}
+	return true, pause
+}
+
+// A feed collects the tails that moved until its reader takes them.
+type feed struct {
+	signal chan struct{} // holds one if there is something to take
+	first  chan struct{} // closed when the inboxes can be listed
+	whole  chan struct{} // closed when all of them were
+	failed chan struct{} // closed when it has ended
+
+	err error // why it ended
+
+	mu    sync.Mutex
+	moved map[ident.Agent]uint64
+}
+
+func newFeed() *feed {
+	return &feed{
+		signal: make(chan struct{}, 1), first: make(chan struct{}), whole: make(chan struct{}), failed: make(chan struct{}),
+		moved: map[ident.Agent]uint64{},
+	}
+}
+
+// run watches the inboxes until ctx ends or the store is away for too long; at
+// the beginning it is if it fails at all.
+func (f *feed) run(ctx context.Context, store stream.Store) {
+	var pauses journal.Pauses
+	var lost time.Time // since when nothing came; zero: it comes
+	begun := false
+	first, whole := sync.OnceFunc(func() { close(f.first) }), sync.OnceFunc(func() { close(f.whole) })
+	for {
+		err := errors.New("the store stopped watching")
+		for moved, e := range store.Watch(ctx, stream.Inboxes) {
+			if e != nil {
+				err = e
+				break
+			}
+			lost, pauses = time.Time{}, journal.Pauses{}
+			begun = true
+			first()
+			if len(moved) == 0 {
+				whole()
+			}
+			f.put(moved)
+		}
+		if lost.IsZero() {
+			lost = time.Now()
+		}
+		if ctx.Err() != nil || !begun || time.Since(lost) >= outage || pauses.Wait(ctx) != nil {
+			f.err = unavailable(fmt.Errorf("watch the inboxes: %w", err))
+			close(f.failed)
+			return
+		}
+	}
+}
+
+func (f *feed) put(moved []stream.Moved) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, mv := range moved {
+		if agent, ok := stream.AgentOf(mv.Name); ok {
+			f.moved[agent] = mv.Tail
+		}
+	}
+	select {
+	case f.signal <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what moved since the last time.
+func (f *feed) take() map[ident.Agent]uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	moved := f.moved
+	if len(moved) > 0 {
+		f.moved = map[ident.Agent]uint64{}
+	}
+	return moved
+}
+
+// wait waits for c, or until pause has passed if that is positive.
+func (f *feed) wait(ctx context.Context, c <-chan struct{}, pause time.Duration) error {
+	var over <-chan time.Time
+	if pause > 0 {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-c:
+	case <-over:
+	case <-f.failed:
+		return f.err
+	case <-ctx.Done():
+		return unavailable(ctx.Err())
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+// Package monitor reads every inbox as one: by pages, or live. It reads the
+// inboxes themselves and writes nothing but checkpoints, which short cursors
+// stand for.
+//
+// The order is one of presentation: by time, inbox and position within a batch;
+// only that within an inbox is the log's. A reader's place is the position of the
+// next record in each inbox, and the cursor of a delivery is the place right
+// behind it.
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/errgroup"
+
+	"agentchat/shared/api"
+	"agentchat/shared/ident"
+	"agentchat/shared/mailbox"
+	"agentchat/shared/stream"
+)
+
+// A Query selects deliveries.
+type Query struct {
+	Cursor         string        // "": the first retained record of every inbox
+	Parameter      string        // where Cursor came from: named if it is none
+	Limit          int           // deliveries a page; 0: api.DefaultPageItems. Page only
+	Agents         []ident.Agent // whose inboxes; none: all there are
+	Kind           api.Kind
+	From           ident.Agent
+	ConversationID ident.Conversation
+}
+
+func (q *Query) filter() *mailbox.Query {
+	return &mailbox.Query{Kind: q.Kind, From: q.From, ConversationID: q.ConversationID}
+}
+
+// selected returns a test for the inboxes that q is about.
+func (q *Query) selected() func(ident.Agent) bool {
+	if len(q.Agents) == 0 {
+		return func(ident.Agent) bool { return true }
+	}
+	all := make(map[ident.Agent]bool, len(q.Agents))
+	for _, agent := range q.Agents {
+		all[agent] = true
+	}
+	return func(agent ident.Agent) bool { return all[agent] }
+}
+
+// A Monitor reads the inboxes of a store. Its methods may be called
+// concurrently. Their errors are *api.Error, but for faults of ours.
+type Monitor struct {
+	store stream.Store
+	now   func() time.Time
+	calls chan struct{} // one for each read under way
+	heads *lru.Cache[spot, stream.Timestamp]
+}
+
+// A spot is a record of an inbox. The times of some that were seen are kept, so
+// that the next page of a large fleet need not look at every inbox again.
+type spot struct {
+	agent ident.Agent
+	at    uint64
+}
+
+const maxSpots = 1 << 14
+
+// New returns a Monitor on store; now is nil for time.Now.
+func New(store stream.Store, now func() time.Time) *Monitor {
+	if now == nil {
+		now = time.Now
+	}
+	heads, err := lru.New[spot, stream.Timestamp](maxSpots)
+	if err != nil {
+		panic("monitor: " + err.Error()) // only for a size that is not positive
+	}
+	return &Monitor{store: store, now: now, calls: make(chan struct{}, maxCalls), heads: heads}
+}
+
+// Page returns the deliveries behind the cursor, up to the limit or 4 MiB.
+// Everything that was acknowledged before the call is in its reach. While there
+// is more, its NextCursor moves; a page that leaves it as it was is the last,
+// but for what is unavailable.
+//
+// An inbox that can't be read is left out and named, and its position does not
+// move; where records are no longer retained, the gap is told. The error is
+// Unavailable if the inboxes can't be listed or the cursors not be made, Invalid
+// for a cursor that is none, CursorExpired for one whose checkpoint is gone.
+func (m *Monitor) Page(ctx context.Context, q Query) (*api.MonitorPage, error) {
+	p, err := m.parse(ctx, q.Cursor, q.Parameter)
+	if err != nil {
+		return nil, err
+	}
+	tails, unread, err := m.tails(ctx, &q)
+	if err != nil {
+		return nil, err
+	}
+	w := m.newSet()
+	for agent, tail := range tails {
+		if at := p.at[agent]; at > tail {
+			unread = append(unread, beyond(agent, at, tail))
+		} else {
+			w.add(agent, at, tail)
+		}
+	}
+	limit := q.Limit
+	if limit <= 0 {
+		limit = api.DefaultPageItems
+	}
+	b := w.next(ctx, q.filter(), limit, api.MaxPageBytes)
+	if ctx.Err() != nil {
+		return nil, unavailable(ctx.Err())
+	}
+	w.remember()
+	maps.Copy(tails, b.tails)
+	for _, agent := range b.gone {
+		delete(tails, agent)
+	}
+	b.unavailable = append(b.unavailable, unread...)
+	b.gone = missing(p, &q, tails, unread)
+
+	cursors, err := m.advance(ctx, p, b.moves())
+	if err != nil {
+		return nil, err
+	}
+	page := b.page(cursors)
+	page.NextCursor, _ = p.cursor() // it is made by now
+	page.Tails = tails
+	return page, nil
+}
+
+// tails returns the tails of the inboxes that q is about, and which of them
+// can't be told.
+func (m *Monitor) tails(ctx context.Context, q *Query) (map[ident.Agent]uint64, []api.UnavailableEvent, error) {
+	if n := len(q.Agents); n > 0 && n <= maxCalls {
+		return m.few(ctx, q.Agents)
+	}
+	tails, selected := map[ident.Agent]uint64{}, q.selected()
+	for moved, err := range m.store.Watch(ctx, stream.Inboxes) {
+		if err != nil {
+			return nil, nil, unavailable(fmt.Errorf("list the inboxes: %w", err))
+		}
+		if len(moved) == 0 {
+			return tails, nil, nil
+		}
+		for _, mv := range moved {
+			if agent, ok := stream.AgentOf(mv.Name); ok && selected(agent) {
+				tails[agent] = mv.Tail
+			}
+		}
+	}
+	return nil, nil, unavailable(errors.New("the store stopped listing the inboxes"))
+}
+
+// few is tails for some agents, without a look at all the others.
+func (m *Monitor) few(ctx context.Context, agents []ident.Agent) (map[ident.Agent]uint64, []api.UnavailableEvent, error) {
+	tails, errs := make([]uint64, len(agents)), make([]error, len(agents))
+	var group errgroup.Group
+	for i, agent := range agents {
+		group.Go(func() error {
+			m.calls <- struct{}{}
+			defer func() { <-m.calls }()
+			tail, err := m.store.Tail(ctx, stream.Inbox(agent))
+			tails[i], errs[i] = tail.Seq, err
+			return nil
+		})
+	}
+	_ = group.Wait() // what failed says so in errs
+	if ctx.Err() != nil {
+		return nil, nil, unavailable(ctx.Err())
+	}
+	all, unread := map[ident.Agent]uint64{}, map[ident.Agent]api.UnavailableEvent{}
+	for i, agent := range agents {
+		switch err := errs[i]; {
+		case err == nil:
+			all[agent] = tails[i]
+		case !errors.Is(err, stream.ErrNotFound):
+			unread[agent] = unreachable(agent, err)
+		}
+	}
+	return all, slices.Collect(maps.Values(unread)), nil
+}
+
+// missing returns the inboxes that p knows of and that are no more.
+func missing(p *place, q *Query, tails map[ident.Agent]uint64, unread []api.UnavailableEvent) (gone []ident.Agent) {
+	selected := q.selected()
+	for agent := range p.at {
+		if _, ok := tails[agent]; !ok && selected(agent) &&
+			!slices.ContainsFunc(unread, func(u api.UnavailableEvent) bool { return u.Inbox == agent }) {
+			gone = append(gone, agent)
+		}
+	}
+	slices.Sort(gone)
+	return gone
+}
+
+// page returns b as a page; cursors are those behind its moves.
+func (b *batch) page(cursors []string) *api.MonitorPage {
+	page := &api.MonitorPage{Deliveries: make([]api.MonitorDelivery, len(b.found))}
+	for i, f := range b.found {
+		page.Deliveries[i] = api.MonitorDelivery{Inbox: f.inbox, Cursor: cursors[i], Delivery: f.Delivery}
+	}
+	if len(b.gaps) > 0 {
+		page.Gaps = map[ident.Agent]api.Gap{}
+	}
+	for _, g := range b.gaps {
+		if was, ok := page.Gaps[g.Inbox]; ok {
+			g.From = was.From
+		}
+		page.Gaps[g.Inbox] = g.Gap
+	}
+	if len(b.unavailable) > 0 {
+		page.Unavailable = map[ident.Agent]api.Unreachable{}
+	}
+	for _, u := range b.unavailable {
+		page.Unavailable[u.Inbox] = u.Unreachable
+	}
+	return page
+}
+
+// remember keeps the times of the first records that were not taken.
+func (w *set) remember() {
+	for _, s := range w.sources {
+		if at := (spot{s.agent, s.next}); s.known && !w.m.heads.Contains(at) {
+			w.m.heads.Add(at, s.head)
+		}
+	}
+}
+
+func beyond(agent ident.Agent, at, tail uint64) api.UnavailableEvent {
+	e := api.Errorf(api.CursorBeyondTail, "the cursor has %s at %d, and the inbox ends at %d", agent, at, tail)
+	e.Tail = &tail
+	return api.UnavailableEvent{Inbox: agent, Unreachable: e.Unreachable()}
+}
+
+func unavailable(cause error) *api.Error {
+	return api.Errorf(api.Unavailable, "the store can't be reached").Because(cause)
+}

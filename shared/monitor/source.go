@@ -1,0 +1,162 @@
+package monitor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"agentchat/shared/api"
+	"agentchat/shared/ident"
+	"agentchat/shared/stream"
+)
+
+// The bounds of reading many inboxes.
+const (
+	maxCalls = 64        // of the store at once, of all monitors of a process
+	maxHeld  = 8 << 20   // bytes of records that were read and not yet taken, and of those on their way
+	typical  = 512 << 10 // what a read is expected to bring before one has
+	minPause = time.Second
+	maxPause = 16 * time.Second
+)
+
+// A source is an inbox that has something behind the reader's position.
+type source struct {
+	agent ident.Agent
+	next  uint64           // the position to read on at
+	tail  uint64           // as last seen
+	head  stream.Timestamp // of the record at next, if known
+	known bool
+	held  []stream.Entry // from next on
+
+	after time.Time     // it could not be read: not again before this
+	pause time.Duration // between the last time and then
+}
+
+// order is that of the records at a and o.
+func order(a, o *source) int {
+	return cmp.Or(cmp.Compare(a.head, o.head), cmp.Compare(a.agent, o.agent))
+}
+
+// A fetch is what a read of a source brought.
+type fetch struct {
+	from    uint64 // where it was read: later than was wanted if that was lost
+	entries []stream.Entry
+	tail    uint64
+	err     error
+}
+
+// fetch reads s. What is no longer retained is passed over.
+func (m *Monitor) fetch(ctx context.Context, s *source, limit stream.Limit) fetch {
+	f := fetch{from: s.next}
+	select {
+	case m.calls <- struct{}{}:
+		defer func() { <-m.calls }()
+	case <-ctx.Done():
+		f.err = ctx.Err()
+		return f
+	}
+	for range 3 { // it may be trimmed further while it is read
+		p, err := m.store.Read(ctx, stream.Inbox(s.agent), stream.Start{Seq: f.from}, limit)
+		if trimmed, ok := errors.AsType[*stream.TrimmedError](err); ok && trimmed.First > f.from {
+			f.from = trimmed.First
+			continue
+		}
+		f.entries, f.tail, f.err = p.Entries, p.Tail, err
+		for i, e := range p.Entries {
+			if want := f.from + uint64(i); e.Seq != want {
+				f.err = fmt.Errorf("%w: record %d where %d should be", stream.ErrCorrupt, e.Seq, want)
+			}
+		}
+		return f
+	}
+	f.err = fmt.Errorf("%w: trimmed faster than it is read", stream.ErrUnavailable)
+	return f
+}
+
+// read reads sources, each up to so many bytes, at the same time: as many at
+// once as there is room for what they bring.
+func (b *batch) read(ctx context.Context, sources []*source, bytes int) {
+	limit := stream.Limit{Bytes: min(max(bytes, 1), stream.MaxPageBytes)}
+	if b.filter.Kind == "" && b.filter.From == "" && b.filter.ConversationID == "" {
+		limit.Records = min(max(b.limit-len(b.found), 1), stream.MaxPageRecords)
+	}
+	for len(sources) > 0 && b.failures <= maxFailures && ctx.Err() == nil {
+		width := min(max(maxHeld/max(b.typical, 1), 1), maxCalls, len(sources))
+		got := make([]fetch, width)
+		if width == 1 {
+			got[0] = b.m.fetch(ctx, sources[0], limit)
+		} else {
+			var group errgroup.Group
+			for i, s := range sources[:width] {
+				group.Go(func() error {
+					got[i] = b.m.fetch(ctx, s, limit)
+					return nil
+				})
+			}
+			_ = group.Wait() // what failed says so in got
+		}
+		total := 0
+		for i, s := range sources[:width] {
+			total += b.got(ctx, s, got[i])
+		}
+		b.typical = total / width
+		sources = sources[width:]
+	}
+}
+
+// got notes what a read brought, and returns its size.
+func (b *batch) got(ctx context.Context, s *source, f fetch) (size int) {
+	switch {
+	case errors.Is(f.err, stream.ErrNotFound): // deleted since it was listed
+		b.forget(s)
+		b.gone = append(b.gone, s.agent)
+		return 0
+	case f.err != nil:
+		if ctx.Err() == nil {
+			b.fail(s, f.err)
+		}
+		return 0
+	}
+	if f.from > s.next {
+		if s.next > 0 { // who never read it has lost nothing
+			b.gaps = append(b.gaps, api.GapEvent{Inbox: s.agent, Gap: api.Gap{From: s.next, To: f.from, Code: api.HistoryTrimmed}})
+		}
+		s.next = f.from
+		b.touched[s.agent] = s.next
+	}
+	s.tail, s.pause = max(s.tail, f.tail), 0
+	b.tails[s.agent] = s.tail
+	if len(f.entries) == 0 {
+		b.forget(s)
+		return 0
+	}
+	for _, e := range f.entries {
+		size += e.Metered()
+	}
+	s.head, s.known, s.held = f.entries[0].Timestamp, true, f.entries
+	b.held += size
+	return size
+}
+
+// fail leaves s alone for a while, the longer the more often it failed.
+func (b *batch) fail(s *source, err error) {
+	b.failures++
+	b.drop(s)
+	if s.known = false; s.pause == 0 {
+		b.unavailable = append(b.unavailable, unreachable(s.agent, err))
+	}
+	s.pause = min(max(2*s.pause, minPause), maxPause)
+	s.after = time.Now().Add(s.pause)
+}
+
+func unreachable(agent ident.Agent, err error) api.UnavailableEvent {
+	e := api.Errorf(api.Unavailable, "the inbox of %s can't be read for now", agent)
+	if errors.Is(err, stream.ErrCorrupt) {
+		e = api.Errorf(api.StateLost, "the inbox of %s is not what was written to it; an operator must look", agent)
+	}
+	return api.UnavailableEvent{Inbox: agent, Unreachable: e.Unreachable()}
+}

@@ -45,14 +45,14 @@ func Open(keys *Set, body []byte, stored time.Time) (*Record, error) {
 	return r, nil
 }
 
-// OpenEntry is Open of a record of the store, whose headers must say what its
-// body says.
+// OpenEntry is Open of a record of the store, whose first headers must say what
+// its body says. Others may follow.
 func OpenEntry(keys *Set, e stream.Entry) (*Record, error) {
 	r, err := Open(keys, e.Body, e.Timestamp.Time())
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Equal(r.headers(), e.Headers) {
+	if h := r.headers(); len(e.Headers) < len(h) || !slices.Equal(h, e.Headers[:len(h)]) {
 		return nil, faultf(Mismatch, "the headers of the record are not those of its body")
 	}
 	return r, nil

@@ -2,6 +2,7 @@ package signed_test
 
 import (
 	"bytes"
+	"crypto/elliptic"
 	"encoding/base64"
 	"encoding/json"
 	"flag"
@@ -317,9 +318,7 @@ func (m *vectorMaker) signatures() {
 	encode := base64.RawURLEncoding.EncodeToString
 	flipped := bytes.Clone(raw)
 	flipped[40] ^= 1
-	n, _ := new(big.Int).SetString("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551", 16)
-	s := new(big.Int).SetBytes(raw[32:])
-	set("the other s that ECDSA takes", "", encode(append(bytes.Clone(raw[:32]), new(big.Int).Sub(n, s).FillBytes(make([]byte, 32))...)))
+	m.add("the other s that ECDSA takes", otherS(m.t, m.base), "")
 	set("one bit changed", signed.WrongSignature, encode(flipped))
 	set("r and s exchanged", signed.WrongSignature, encode(append(bytes.Clone(raw[32:]), raw[:32]...)))
 	set("zero", signed.WrongSignature, encode(make([]byte, 64)))
@@ -340,6 +339,19 @@ func (m *vectorMaker) signatures() {
 			return
 		}
 	}
+}
+
+// otherS returns record with the twin of its signature: s of the other half.
+func otherS(t *testing.T, record string) string {
+	t.Helper()
+	_, rest, _ := strings.Cut(record, `"value":"`)
+	raw, err := base64.RawURLEncoding.DecodeString(rest[:86])
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := elliptic.P256().Params().N
+	new(big.Int).Sub(n, new(big.Int).SetBytes(raw[32:])).FillBytes(raw[32:])
+	return strings.Replace(record, rest[:86], base64.RawURLEncoding.EncodeToString(raw), 1)
 }
 
 // derOf is how low-level libraries write a signature.

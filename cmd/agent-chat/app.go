@@ -110,7 +110,8 @@ Exit status:
 	}
 	add("talk", true, a.sendCommand(), a.inboxCommand(), a.shareCommand(), a.acceptCommand(), a.receiptCommand())
 	add("manage", true, a.registerCommand(), a.agentsCommand(), a.contactsCommand(), a.keysCommand(), a.whoamiCommand(), a.doctorCommand())
-	add("host", false, a.devCommand(), a.serveCommand(), a.s2Command(), a.initCommand(), a.demoCommand())
+	add("talk", false, a.verifyCommand())
+	add("host", false, a.devCommand(), a.serveCommand(), a.s2Command(), a.initCommand(), a.signingKeysCommand(), a.demoCommand())
 	root.AddCommand(a.versionCommand())
 	a.mark(root)
 	return root

@@ -28,7 +28,10 @@ const (
 	keysFile       = "signing-keys.json"
 )
 
-const defaultListen = "127.0.0.1:8080"
+const (
+	defaultListen = "127.0.0.1:8080"
+	defaultData   = ".agent-chat"
+)
 
 type devFlags struct {
 	listen, data, s2Listen string
@@ -84,7 +87,7 @@ func (a *app) dev(ctx context.Context, f devFlags, chosen bool) (err error) {
 	case f.data == "" && conf.Data != "":
 		f.data = conf.Data
 	case f.data == "":
-		f.data = ".agent-chat"
+		f.data = defaultData
 	}
 	log, flush := a.logger()
 	defer flush()

@@ -98,23 +98,50 @@ func makeSecret(dir, path string, content func() ([]byte, error)) (made bool, er
 	if err != nil {
 		return false, err
 	}
-	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*") // 0600
+	tmp, err := writeBeside(path, secret)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = os.Remove(tmp.Name()) }()
-	_, err = tmp.Write(secret)
-	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return false, err
-	}
-	err = os.Link(tmp.Name(), path)
+	defer func() { _ = os.Remove(tmp) }()
+	err = os.Link(tmp, path)
 	made = err == nil
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return false, err
 	}
+	return made, syncDir(dir)
+}
+
+// ReplaceSecret puts b in place of what the file at path holds: whoever reads it
+// sees the one or the other, and b is durable when ReplaceSecret returns. The file
+// is of mode 0600.
+func ReplaceSecret(path string, b []byte) error {
+	tmp, err := writeBeside(path, b)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// writeBeside writes b to a new file in the folder of path, durably, and returns its name.
+func writeBeside(path string, b []byte) (name string, err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = tmp.Write(b)
+	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return tmp.Name(), nil
+}
+
+func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
-		return false, err
+		return err
 	}
-	return made, errors.Join(d.Sync(), d.Close())
+	return errors.Join(d.Sync(), d.Close())
 }

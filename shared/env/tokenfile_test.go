@@ -128,3 +128,24 @@ func TestKeyFile(t *testing.T) {
 		t.Errorf("KeyFile of a bad one: %v; want an error that names the file and not its content", err)
 	}
 }
+
+// What replaces a secret is as private as it was, and nothing stays beside it.
+func TestReplaceSecret(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "keys")
+	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := env.ReplaceSecret(path, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	st, errStat := os.Stat(path)
+	names, errDir := os.ReadDir(dir)
+	if err != nil || errStat != nil || errDir != nil || string(b) != "new" || st.Mode().Perm() != 0o600 || len(names) != 1 {
+		t.Errorf("the file holds %q, mode %v, among %d; %v %v %v", b, st.Mode(), len(names), err, errStat, errDir)
+	}
+	if err := env.ReplaceSecret(filepath.Join(dir, "missing", "keys"), []byte("new")); err == nil {
+		t.Error("ReplaceSecret in no folder succeeded")
+	}
+}

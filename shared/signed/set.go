@@ -32,9 +32,10 @@ func NewSet(now time.Time) (*Set, error) {
 // a copy of what is published has it by then.
 const Wait = 15 * time.Minute
 
-// overlap is how long a key may still be signing with after its successor does:
-// on processes that have not seen the successor, or whose clock is behind.
-const overlap = 15 * time.Minute
+// Overlap is how long a key is valid after its successor took over: for processes
+// that have not seen the successor, as one that was not started again. What they
+// sign later than that does not verify.
+const Overlap = 7 * 24 * time.Hour
 
 // Key returns the key called id, revoked or not.
 func (s *Set) Key(id string) (*Key, bool) {
@@ -89,14 +90,14 @@ func (s *Set) Verify(kid string, alg Alg, payload []byte, value string, at time.
 }
 
 // With returns the set with k. Keys of k's algorithm that have no end get one
-// soon after k takes over, and those that can sign no more at k.Published lose
+// after the Overlap with k, and those that can sign no more at k.Published lose
 // their private half: they stay to verify.
 func (s *Set) With(k *Key) *Set {
 	all := make([]*Key, 0, len(s.keys)+1)
 	for _, old := range s.keys {
 		o := *old
 		if o.Alg == k.Alg && o.NotAfter.IsZero() {
-			o.NotAfter = k.NotBefore.Add(overlap)
+			o.NotAfter = k.NotBefore.Add(Overlap)
 		}
 		if o.Revoked || !o.NotAfter.IsZero() && o.NotAfter.Before(k.Published) {
 			o.private = nil

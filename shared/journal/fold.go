@@ -28,6 +28,10 @@ type Fold[S any] struct {
 	New   func() S
 	Apply func(S, stream.Entry) (S, error)
 
+	// Size, if not nil, is about how many bytes of memory a state takes. Of the
+	// states that have it, no more are kept than Options.Memory allows.
+	Size func(S) int
+
 	Format   string // of snapshots: "agent-chat/contacts.v1"
 	Snapshot func(S) ([]byte, error)
 	Restore  func([]byte) (S, error)
@@ -75,7 +79,8 @@ func Read[S any](ctx context.Context, j *Journal, name stream.Name, f *Fold[S], 
 
 // A cell keeps the most advanced fold of a stream.
 type cell[S any] struct {
-	turn chan struct{} // filled by who refreshes
+	turn  chan struct{} // filled by who refreshes
+	count func(S)       // counts the state that is kept; nil: nobody counts
 
 	mu           sync.Mutex
 	folded       folded[S]
@@ -95,12 +100,18 @@ type folded[S any] struct {
 }
 
 func cellOf[S any](j *Journal, name stream.Name, f *Fold[S]) *cell[S] {
-	k := key{name, f}
-	if c, ok := j.folds.Get(k); ok {
+	k, cells := key{name, f}, j.folds
+	if f.Size != nil {
+		cells = j.large.cells
+	}
+	if c, ok := cells.Get(k); ok {
 		return c.(*cell[S]) // f's address fixes S
 	}
 	c := &cell[S]{turn: make(chan struct{}, 1), folded: folded[S]{state: f.New()}}
-	if was, found, _ := j.folds.PeekOrAdd(k, c); found {
+	if f.Size != nil {
+		c.count = func(s S) { j.large.count(k, c, f.Size(s)) }
+	}
+	if was, found, _ := cells.PeekOrAdd(k, c); found {
 		return was.(*cell[S]) // f's address fixes S
 	}
 	return c
@@ -113,6 +124,9 @@ func (c *cell[S]) keep(s folded[S], at time.Time, err error) {
 		return
 	}
 	c.folded = s
+	if c.count != nil {
+		c.count(s.state)
+	}
 	if err == nil && at.After(c.asOf) {
 		c.asOf = at
 	}

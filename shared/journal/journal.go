@@ -35,6 +35,7 @@ type Options struct {
 	Budget time.Duration    // of one Update or AppendAt; 0: 10 s
 	Grace  time.Duration    // of what is left of the budget once the caller has gone; 0: 5 s
 	Folds  int              // folds kept in memory; 0: 16384
+	Memory int              // bytes that those which have Size may take in all; 0: 64 MiB
 	Log    *slog.Logger     // of snapshots that could not be written; nil: slog.Default
 
 	// Every is after how many bytes, each record counting as 1 KiB at least, a fold
@@ -50,6 +51,7 @@ type Journal struct {
 	store stream.Store
 	o     Options
 	folds *lru.Cache[key, any] // *cell[S] of the fold's S
+	large large                // the same, of folds that have Size
 	late  sync.WaitGroup       // snapshots
 	slots chan struct{}        // of late
 	sizes sizes                // standard, but in tests
@@ -78,6 +80,9 @@ func New(store stream.Store, o Options) *Journal {
 	if o.Folds <= 0 {
 		o.Folds = 16384
 	}
+	if o.Memory <= 0 {
+		o.Memory = 64 << 20
+	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
@@ -88,7 +93,9 @@ func New(store stream.Store, o Options) *Journal {
 	if err != nil {
 		panic("journal: " + err.Error()) // only for a size that is not positive
 	}
-	return &Journal{store: store, o: o, folds: folds, slots: make(chan struct{}, maxLate), sizes: standard}
+	j := &Journal{store: store, o: o, folds: folds, slots: make(chan struct{}, maxLate), sizes: standard}
+	j.large.open(o)
+	return j
 }
 
 // Wait returns when the snapshots that are being written (Options.Late) are. A

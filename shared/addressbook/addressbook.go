@@ -31,6 +31,7 @@ func New(store stream.Store, j *journal.Journal, mail *mailbox.Mailbox) *Books {
 	return &Books{store: store, journal: j, mail: mail, fold: &journal.Fold[*contact.Book]{
 		New:      func() *contact.Book { return new(contact.Book) },
 		Apply:    (*contact.Book).Apply,
+		Size:     (*contact.Book).Size,
 		Format:   contact.Format,
 		Snapshot: (*contact.Book).Snapshot,
 		Restore:  contact.Restore,

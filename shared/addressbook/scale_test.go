@@ -8,6 +8,7 @@ import (
 	"agentchat/shared/contact"
 	"agentchat/shared/ident"
 	"agentchat/shared/stream"
+	"agentchat/shared/stream/faultstream"
 	"agentchat/shared/stream/localstream"
 )
 
@@ -57,8 +58,10 @@ func cardOf(i int) api.Card {
 // A process that has read nothing before reads a long address book in one bounded
 // pass, and one that has reads what is new.
 func TestLongBook(t *testing.T) {
-	s := memory(t)
-	long(t, s)
+	inner, closeStore := localstream.Memory()
+	t.Cleanup(closeStore)
+	long(t, inner)
+	s := faultstream.New(t, inner, faultstream.Options{})
 	p := on(s)
 	count := func(what string, most int, f func() error) {
 		t.Helper()

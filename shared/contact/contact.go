@@ -40,6 +40,10 @@ func (b *Book) Get(id ident.Agent) (*api.Contact, bool) {
 // Len returns how many contacts there are.
 func (b *Book) Len() int { return b.count }
 
+// Size returns about how many bytes of memory b takes: decoded, a card is several
+// times as large as it is in JSON.
+func (b *Book) Size() int { return 4 * b.bytes }
+
 // Behind yields the contacts whose ids are behind one ("": all of them), in order,
 // each with about its size as JSON.
 func (b *Book) Behind(id ident.Agent) iter.Seq2[*api.Contact, int] {

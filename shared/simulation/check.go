@@ -2,12 +2,10 @@ package simulation
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
-	"agentchat/shared/api"
 	"agentchat/shared/ident"
 	"agentchat/shared/stream"
 )
@@ -22,7 +20,7 @@ type life struct {
 func (w *world) check() {
 	inboxes := map[ident.Agent][]stream.Entry{}
 	lives := map[ident.Agent][]life{}
-	for _, a := range agents {
+	for _, a := range w.agents {
 		entries := w.inbox(a)
 		lives[a] = w.lives(a, entries)
 		inboxes[a] = slices.DeleteFunc(entries, func(e stream.Entry) bool { return e.Command() != stream.None })
@@ -33,6 +31,14 @@ func (w *world) check() {
 	}
 	for _, f := range w.readers {
 		w.checkFollower(f, inboxes[f.agent], lives[f.agent])
+	}
+	w.checkContacts()
+	w.checkOrigins(inboxes)
+	for _, v := range w.views {
+		w.checkView(v, inboxes)
+	}
+	for _, m := range w.watchers {
+		w.checkWatcher(m, inboxes)
 	}
 }
 
@@ -70,7 +76,7 @@ func (w *world) checkLetters(inboxes map[ident.Agent][]stream.Entry) {
 	}
 	stands := map[string][]place{}
 	ids := map[[2]string][]string{}
-	for _, a := range agents {
+	for _, a := range w.agents {
 		for _, e := range inboxes[a] {
 			tag := conversation(e)
 			stands[tag] = append(stands[tag], place{a, e})
@@ -85,7 +91,7 @@ func (w *world) checkLetters(inboxes map[ident.Agent][]stream.Entry) {
 		if most := w.registrations(l); len(places) > most {
 			w.fail(l.about(), "%v stands %d times; want %d at most", l, len(places), most)
 		}
-		if l.refused() && len(places) > 0 {
+		if (l.refused() || l.refusal != "" || l.denied) && len(places) > 0 {
 			w.fail(l.about(), "%v was refused, and stands at %d in the inbox of %s", l, places[0].e.Seq, places[0].agent)
 		}
 		for _, a := range l.attempts {
@@ -161,9 +167,7 @@ func (w *world) checkFollower(f *follower, inbox []stream.Entry, lives []life) {
 	}
 	taken := map[string]int{}
 	for _, s := range f.log {
-		var e api.Envelope
-		_ = json.Unmarshal([]byte(s.envelope), &e) // compared above
-		taken[string(e.ConversationID)]++
+		taken[string(envelopeOf(s.envelope).ConversationID)]++
 	}
 	for _, l := range w.letters {
 		if l.to == f.agent && lasts(l.to) && lasts(l.from) && l.stored() != nil && taken[l.tag] != 1 {
@@ -200,9 +204,5 @@ func differ(got []seen, want []stream.Entry) string {
 
 // conversation returns the conversation of an envelope: the tag of its letter.
 func conversation(e stream.Entry) string {
-	var v api.Envelope
-	if err := json.Unmarshal(e.Body, &v); err != nil {
-		return err.Error()
-	}
-	return string(v.ConversationID)
+	return string(envelopeOf(string(e.Body)).ConversationID)
 }

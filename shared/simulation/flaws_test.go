@@ -3,8 +3,11 @@ package simulation_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,23 +16,49 @@ import (
 	"agentchat/shared/stream"
 )
 
-// A flawed store does now and then to an append into an inbox what no store may.
+// A flawed store does now and then to an append into one kind of streams what no store may.
 type flawed struct {
 	stream.Store
+	kind   string
 	n      atomic.Int64
-	append func(s stream.Store, ctx context.Context, name stream.Name, b stream.Batch) (stream.Ack, error)
+	append func(ctx context.Context, s stream.Store, name stream.Name, b stream.Batch) (stream.Ack, error)
 }
 
 // Append implements stream.Store.
 func (f *flawed) Append(ctx context.Context, name stream.Name, b stream.Batch) (stream.Ack, error) {
-	if strings.HasPrefix(name.String(), "inbox/") && b.Records[0].Command() == stream.None && f.n.Add(1)%10 == 0 {
-		return f.append(f.Store, ctx, name, b)
+	if strings.HasPrefix(name.String(), f.kind) && b.Records[0].Command() == stream.None && f.n.Add(1)%10 == 0 {
+		return f.append(ctx, f.Store, name, b)
 	}
 	return f.Store.Append(ctx, name, b)
 }
 
-func flawedStore(append func(s stream.Store, ctx context.Context, name stream.Name, b stream.Batch) (stream.Ack, error)) func(stream.Store) stream.Store {
-	return func(s stream.Store) stream.Store { return &flawed{Store: s, append: append} }
+// An appendFunc appends as it likes.
+type appendFunc = func(ctx context.Context, s stream.Store, name stream.Name, b stream.Batch) (stream.Ack, error)
+
+func flawedStore(kind string, f appendFunc) func(stream.Store) stream.Store {
+	return func(s stream.Store) stream.Store { return &flawed{Store: s, kind: kind, append: f} }
+}
+
+// forget acknowledges what it does not store.
+func forget(ctx context.Context, s stream.Store, name stream.Name, _ stream.Batch) (stream.Ack, error) {
+	at, err := s.Tail(ctx, name)
+	return stream.Ack{First: at.Seq, Next: at.Seq + 1, Timestamp: at.Timestamp}, err
+}
+
+func double(ctx context.Context, s stream.Store, name stream.Name, b stream.Batch) (stream.Ack, error) {
+	ack, err := s.Append(ctx, name, b)
+	if err == nil {
+		_, err = s.Append(ctx, name, stream.Batch{Records: b.Records})
+	}
+	return ack, err
+}
+
+// deny stores what it says it has refused.
+func deny(ctx context.Context, s stream.Store, name stream.Name, b stream.Batch) (stream.Ack, error) {
+	if _, err := s.Append(ctx, name, b); err != nil {
+		return stream.Ack{}, err
+	}
+	return stream.Ack{}, fmt.Errorf("%w: so it says", stream.ErrUnavailable)
 }
 
 // A careless store leaves a condition of every append out.
@@ -77,6 +106,20 @@ func edited(path, beginning string, edit func(b []byte) []byte) func(http.Handle
 	}
 }
 
+// skip moves the first position of the cursor in an event of the monitor's.
+func skip(b []byte) []byte {
+	_, id, _ := bytes.Cut(b, []byte("\nid: "))
+	id, _, _ = bytes.Cut(id, []byte("\n"))
+	text, err := base64.RawURLEncoding.DecodeString(string(id))
+	at := regexp.MustCompile(`^{"v":1,"p":{"[^"]*":(\d+)`).FindSubmatch(text)
+	if err != nil || at == nil {
+		return b
+	}
+	n, _ := strconv.Atoi(string(at[1])) // digits
+	text = bytes.Replace(text, append([]byte(":"), at[1]...), fmt.Appendf(nil, ":%d", n+1), 1)
+	return bytes.ReplaceAll(b, id, []byte(base64.RawURLEncoding.EncodeToString(text)))
+}
+
 // What breaks a promise is found, and it is said which promise that is.
 func TestFlawsAreFound(t *testing.T) {
 	drop := func([]byte) []byte { return nil }
@@ -86,23 +129,10 @@ func TestFlawsAreFound(t *testing.T) {
 		o    simulation.Options
 		want string // in what is wrong
 	}{
-		{"a record is dropped", simulation.Options{Store: flawedStore(func(s stream.Store, ctx context.Context, name stream.Name, _ stream.Batch) (stream.Ack, error) {
-			at, err := s.Tail(ctx, name)
-			return stream.Ack{First: at.Seq, Next: at.Seq + 1, Timestamp: at.Timestamp}, err
-		})}, "and does not"},
-		{"an append is doubled", simulation.Options{Store: flawedStore(func(s stream.Store, ctx context.Context, name stream.Name, b stream.Batch) (stream.Ack, error) {
-			ack, err := s.Append(ctx, name, b)
-			if err == nil {
-				_, err = s.Append(ctx, name, stream.Batch{Records: b.Records})
-			}
-			return ack, err
-		})}, "stands 2 times"},
-		{"a refusal is none", simulation.Options{Store: flawedStore(func(s stream.Store, ctx context.Context, name stream.Name, b stream.Batch) (stream.Ack, error) {
-			if _, err := s.Append(ctx, name, b); err != nil {
-				return stream.Ack{}, err
-			}
-			return stream.Ack{}, fmt.Errorf("%w: so it says", stream.ErrUnavailable)
-		})}, "times"},
+		{"a record is dropped", simulation.Options{Store: flawedStore("inbox/", forget)}, "and does not"},
+		{"an append is doubled", simulation.Options{Store: flawedStore("inbox/", double)}, "stands 2 times"},
+		{"a refusal is none", simulation.Options{Store: flawedStore("inbox/", deny)}, "times"},
+		{"a contact is dropped", simulation.Options{Store: flawedStore("contacts/", forget)}, "nothing explains"},
 		{"a position is ignored", simulation.Options{Store: func(s stream.Store) stream.Store {
 			return careless{s, func(b *stream.Batch) { b.At = nil }}
 		}}, ""},
@@ -118,6 +148,9 @@ func TestFlawsAreFound(t *testing.T) {
 		{"a cursor skips one", simulation.Options{Handler: edited("/inbox", `{"deliveries":[{`, func(b []byte) []byte {
 			return bytes.Replace(b, []byte(`"next_cursor":`), []byte(`"next_cursor":1`), 1)
 		})}, "was shown"},
+		{"an event of the monitor is left out", simulation.Options{Handler: edited("/monitor", "event: envelope", drop)}, "was shown of"},
+		{"an event of the monitor comes twice", simulation.Options{Handler: edited("/monitor", "event: envelope", twice)}, "was shown of"},
+		{"a cursor of the monitor skips one", simulation.Options{Handler: edited("/monitor", "event: envelope", skip)}, "was shown of"},
 	} {
 		t.Run(flaw.name, func(t *testing.T) {
 			t.Parallel()

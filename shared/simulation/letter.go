@@ -23,10 +23,15 @@ type letter struct {
 	from ident.Agent
 	to   ident.Agent
 	own  bool // its id was chosen by its sender
-	post func(context.Context, *client.Client, ident.Message) (*api.SendResponse, error)
+
+	allowed []api.Code  // refusals that it may meet, besides those of any
+	refusal api.Code    // what is wrong with it: it must never stand
+	contact ident.Agent // whose card it shares
+	post    func(context.Context, *client.Client, ident.Message) (*api.SendResponse, error)
 
 	// Guarded by world.mu.
 	id       ident.Message // empty until it is known
+	denied   bool          // the last word, after the storm, was that it is refused
 	attempts []attempt
 }
 
@@ -49,6 +54,13 @@ const (
 
 func (l *letter) String() string {
 	return fmt.Sprintf("%s %s %s→%s id=%s", l.kind, l.tag, l.from, l.to, l.id)
+}
+
+// final reports whether the last answer was a refusal that is not for want of the
+// store. After the storm that settles it. world.mu is held.
+func (l *letter) final() bool {
+	a := l.attempts[len(l.attempts)-1]
+	return a.result == refused && a.code != "" && !a.code.Trait().Retry
 }
 
 // about are the words under which the history speaks of a letter.
@@ -148,11 +160,13 @@ func (u *user) post(ctx context.Context, l *letter, again string) {
 	}
 }
 
-func idOf(envelope json.RawMessage) ident.Message {
-	var e api.Envelope
-	_ = json.Unmarshal(envelope, &e) // an envelope that is none has no id
-	return e.ID
+// envelopeOf returns an envelope; the zero one if it is none.
+func envelopeOf(text string) (e api.Envelope) {
+	_ = json.Unmarshal([]byte(text), &e)
+	return e
 }
+
+func idOf(envelope json.RawMessage) ident.Message { return envelopeOf(string(envelope)).ID }
 
 // judge says whether a refusal was one that may be given. What is sent between
 // agents that nobody deletes is refused only for want of the store, or of what
@@ -161,7 +175,7 @@ func (u *user) judge(l *letter, a attempt, err error) {
 	if a.code == "" && !isForeign(err) {
 		return // the network's
 	}
-	allowed := []api.Code{api.Unavailable, api.Busy, api.OutcomeUnknown}
+	allowed := append([]api.Code{api.Unavailable, api.Busy, api.OutcomeUnknown, l.refusal}, l.allowed...)
 	if !lasts(l.from) {
 		allowed = append(allowed, api.AgentNotRegistered)
 	}
@@ -194,8 +208,8 @@ func (w *world) rivals(l *letter) (found bool) {
 
 // resolve repeats every letter whose outcome is unknown until it is known, if a
 // repeat can tell: there is an id, and nobody's registration has ended.
-func (w *world) resolve() {
-	u := w.user(-1)
+func (u *user) resolve() {
+	w := u.w
 	var all []*letter
 	w.sync(func() { all = slices.Clone(w.letters) })
 	for _, l := range all {
@@ -204,7 +218,11 @@ func (w *world) resolve() {
 				w.fail(l.about(), "the outcome of %v can't be found out", l)
 				break
 			}
+			if n == 10 && l.contact != "" { // a claimed share of a contact that is gone waits for one
+				u.save(w.t.Context(), entry{l.from, l.contact})
+			}
 			u.post(w.t.Context(), l, "at last ")
+			w.sync(func() { l.denied = l.final() })
 			pause(w.t.Context(), quantum)
 		}
 	}
@@ -213,8 +231,23 @@ func (w *world) resolve() {
 // openEnded reports whether the outcome of a letter is unknown and can be found out.
 func (w *world) openEnded(l *letter) (open bool) {
 	w.sync(func() {
-		open = l.stored() == nil && !l.refused() && l.id != "" && lasts(l.from) && lasts(l.to) &&
-			l.attempts[len(l.attempts)-1].code != api.IDReused // an answer for good: another letter has the id
+		open = l.stored() == nil && !l.refused() && l.id != "" && lasts(l.from) && lasts(l.to) && !l.final()
 	})
 	return open
+}
+
+// acked returns for each inbox the position behind all that was acknowledged
+// before this step.
+func (w *world) acked() map[ident.Agent]uint64 {
+	next, now := map[ident.Agent]uint64{}, w.step.Load()
+	w.sync(func() {
+		for _, l := range w.letters {
+			for _, a := range l.attempts {
+				if a.result == stored && a.ended < now {
+					next[l.to] = max(next[l.to], a.sent.NextCursor)
+				}
+			}
+		}
+	})
+	return next
 }

@@ -25,6 +25,7 @@ const (
 type process struct {
 	w       *world
 	name    string
+	env     *env.Env
 	handler http.Handler
 	store   *faultstream.Store
 	drain   chan struct{}
@@ -37,8 +38,7 @@ type process struct {
 
 // start puts a new process in the place of number n.
 func (w *world) start(n int) {
-	w.starts++
-	p := &process{w: w, name: fmt.Sprintf("p%d.%d", n, w.starts), drain: make(chan struct{}), conns: map[*conn]bool{}}
+	p := &process{w: w, name: fmt.Sprintf("p%d.%d", n, len(w.ever)+1), drain: make(chan struct{}), conns: map[*conn]bool{}}
 	p.store = faultstream.New(w.t, w.flawed, faultstream.Options{Choose: p.choose})
 	rng := source(w.o.Seed, p.name)
 	var key [32]byte
@@ -56,11 +56,11 @@ func (w *world) start(n int) {
 	if err != nil {
 		panic("simulation: " + err.Error()) // its options are constants
 	}
-	p.handler = functions.Handler(e)
+	p.env, p.handler = e, functions.Handler(e)
 	if w.o.Handler != nil {
 		p.handler = w.o.Handler(p.handler)
 	}
-	w.stores = append(w.stores, p.store)
+	w.ever = append(w.ever, p)
 	w.sync(func() { w.procs[n] = p })
 }
 

@@ -110,9 +110,9 @@ func (w *world) land() bool {
 		c faultstream.Call
 	}
 	var all []late
-	for _, s := range w.stores {
-		for _, c := range s.Pending() {
-			all = append(all, late{s, c})
+	for _, p := range w.ever {
+		for _, c := range p.store.Pending() {
+			all = append(all, late{p.store, c})
 		}
 	}
 	if len(all) == 0 {
@@ -154,8 +154,8 @@ func (w *world) disturb() {
 	case 3:
 		w.count("restart of the store")
 		w.note("store", "restarts")
-		for _, s := range w.stores {
-			s.Restart()
+		for _, p := range w.ever {
+			p.store.Restart()
 		}
 	}
 }

@@ -22,7 +22,7 @@ type user struct {
 	ids, posted int
 }
 
-// user returns user n; -1 is who looks after things when the storm is over.
+// user returns user n; those below 0 look after things before and after the storm.
 func (w *world) user(n int) *user {
 	who := fmt.Sprintf("user%d", n)
 	return &user{w: w, who: who, rng: source(w.o.Seed, who), api: w.client(who)}
@@ -40,6 +40,12 @@ func (u *user) live(ctx context.Context) {
 		{3, u.reuse},
 		{8, u.replay},
 		{6, u.find},
+		{7, u.put},
+		{3, u.removeContact},
+		{4, u.look},
+		{8, u.share},
+		{7, u.accept},
+		{9, u.receipt},
 		{2, u.deregister},
 		{4, u.register},
 	}
@@ -144,17 +150,7 @@ func (u *user) told(what string, about []string, err error, codes ...api.Code) {
 func (u *user) replay(ctx context.Context) {
 	a, limit := pick(u, agents...), 1+u.rng.IntN(8)
 	req := api.InboxRequest{Agent: a, Limit: &limit}
-	var acked uint64 // behind what was acknowledged before
-	now := u.w.step.Load()
-	u.w.sync(func() {
-		for _, l := range u.w.letters {
-			for _, t := range l.attempts {
-				if l.to == a && t.result == stored && t.ended < now {
-					acked = max(acked, t.sent.NextCursor)
-				}
-			}
-		}
-	})
+	acked := u.w.acked()[a] // behind what was acknowledged before
 	if u.rng.IntN(4) > 0 {
 		from := u.rng.Uint64N(acked + 1)
 		req.Cursor = &from

@@ -15,7 +15,6 @@ import (
 	"agentchat/shared/client"
 	"agentchat/shared/ident"
 	"agentchat/shared/stream"
-	"agentchat/shared/stream/faultstream"
 )
 
 // The agents. Those that nobody ever deletes are promised more.
@@ -31,28 +30,31 @@ func lasts(a ident.Agent) bool { return slices.Contains(lasting, a) }
 type world struct {
 	t       *testing.T
 	o       Options
-	truth   stream.Store // without faults and flaws
-	flawed  stream.Store // what processes have
-	rng     *rand.Rand   // of the scheduler
-	share   float64      // of the calls, how many a fault hits
-	trouble float64      // of the steps, how many disturb a process
+	truth   stream.Store  // without faults and flaws
+	flawed  stream.Store  // what processes have
+	rng     *rand.Rand    // of the scheduler
+	share   float64       // of the calls, how many a fault hits
+	trouble float64       // of the steps, how many disturb a process
+	agents  []ident.Agent // all of them
 	begun   time.Time
-	procs   []*process           // those that live; changed by the scheduler only, under mu
-	stores  []*faultstream.Store // of all that ever lived
-	starts  int
+	procs   []*process // those that live; changed by the scheduler only, under mu
+	ever    []*process // all that ever lived
 
 	calm atomic.Bool  // no faults any more, and calls pass at once
 	step atomic.Int64 // what happens in one happens at once
 
-	mu      sync.Mutex // also of the attempts of letters
-	parked  []*parked
-	lines   []line
-	did     map[string]int
-	wrong   []Wrong
-	letters []*letter
-	spans   []*span
-	ends    map[ident.Agent][]int64 // the steps in which somebody began to delete an agent
-	readers []*follower
+	mu       sync.Mutex // also of the attempts of letters
+	parked   []*parked
+	lines    []line
+	did      map[string]int
+	wrong    []Wrong
+	letters  []*letter
+	spans    []*span
+	views    []*view
+	changes  []change
+	ends     map[ident.Agent][]int64 // the steps in which somebody began to delete an agent
+	readers  []*follower
+	watchers []*watcher
 }
 
 func newWorld(t *testing.T, o Options, truth stream.Store) *world {
@@ -66,6 +68,12 @@ func newWorld(t *testing.T, o Options, truth stream.Store) *world {
 	w.share = w.rng.Float64() * 0.3
 	w.trouble = w.rng.Float64() * 0.01
 	w.procs = make([]*process, o.Processes)
+	w.agents = slices.Clone(agents)
+	if w.rng.IntN(2) == 0 { // too many for a cursor of the monitor's to name them all
+		for n := range 24 {
+			w.agents = append(w.agents, ident.Agent(fmt.Sprintf("one-of-a-crowd-that-has-long-names-and-never-does-anything-%02d", n)))
+		}
+	}
 	return w
 }
 
@@ -82,11 +90,14 @@ func (w *world) settle() {
 	for n := range w.procs {
 		w.start(n)
 	}
-	c := w.client("operator")
-	for _, a := range agents {
-		if _, err := c.Register(w.t.Context(), api.RegisterRequest{Agent: a}); err != nil {
+	u := w.user(-1)
+	for _, a := range w.agents {
+		if _, err := u.api.Register(w.t.Context(), api.RegisterRequest{Agent: a}); err != nil {
 			w.fail([]string{string(a)}, "register %s, while all went well: %v", a, err)
 		}
+	}
+	for _, a := range w.agents[len(agents):] {
+		u.write(w.t.Context(), agents[0], a, "")
 	}
 	w.calm.Store(false)
 }
@@ -107,6 +118,9 @@ func (w *world) storm() {
 	for _, a := range agents {
 		w.readers = append(w.readers, w.follow(a))
 	}
+	for n := range 2 {
+		w.watchers = append(w.watchers, w.watch(n))
+	}
 	w.run(func() bool { return busy.Load() == 0 })
 	w.note("all", "the storm is over")
 }
@@ -115,15 +129,31 @@ func (w *world) storm() {
 // lets the readers come to the end.
 func (w *world) heal() {
 	w.releaseAll()
-	for _, s := range w.stores {
-		s.LandAll()
+	for _, p := range w.ever {
+		p.store.LandAll()
 	}
-	w.await("everybody who still waits", func() bool { return w.idle() })
-	w.resolve()
+	w.await("everybody who still waits", w.idle)
+	u := w.user(-2)
+	u.resolve()
+	for _, a := range passing { // what is half done is finished by doing it again
+		if _, err := u.api.Register(w.t.Context(), api.RegisterRequest{Agent: a}); err != nil {
+			w.fail([]string{string(a)}, "register %s, after the storm: %v", a, err)
+		}
+	}
+	u.lookAtAll(w.t.Context())
 	tails := w.tails()
 	for _, f := range w.readers {
 		w.await(fmt.Sprintf("the follower of %s, to come to %d", f.agent, tails[f.agent]), func() bool { return f.reached() >= tails[f.agent] })
 		f.stop()
+	}
+	for _, m := range w.watchers {
+		w.await(m.who+", to come to the end", func() bool { return m.reached(tails) })
+		m.stop()
+	}
+	w.await("who was sent away", w.idle)
+	for _, p := range w.ever {
+		p.env.Mail.Wait()
+		p.env.Journal.Wait()
 	}
 }
 
@@ -140,15 +170,15 @@ func (w *world) await(whom string, done func() bool) {
 	w.fail([]string{"!"}, "still waiting for %s", whom)
 }
 
-// idle reports whether no process has a request under way but streams.
+// idle reports whether no process, dead ones included, has a request under way but streams.
 func (w *world) idle() bool {
-	return !slices.ContainsFunc(w.procs, func(p *process) bool { return p.busy.Load() > 0 })
+	return !slices.ContainsFunc(w.ever, func(p *process) bool { return p.busy.Load() > 0 })
 }
 
 // tails returns for each inbox the position behind its last delivery.
 func (w *world) tails() map[ident.Agent]uint64 {
 	tails := map[ident.Agent]uint64{}
-	for _, a := range agents {
+	for _, a := range w.agents {
 		for _, e := range w.inbox(a) {
 			if e.Command() == stream.None {
 				tails[a] = e.Seq + 1

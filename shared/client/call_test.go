@@ -141,6 +141,7 @@ func TestEveryOperation(t *testing.T) {
 			_, err := c.SendReceipt(ctx, api.SendReceiptRequest{Heading: api.Heading{Agent: "bob", To: "alice"}, MessageID: "m1", Status: api.ReceiptRead})
 			return err
 		},
+		func() error { _, err := c.Monitor(ctx, api.MonitorRequest{Limit: &one}); return err },
 		func() error { _, err := c.Health(ctx); return err },
 		func() error { _, err := c.Ready(ctx); return err },
 		func() error { _, err := c.Limits(ctx); return err },

@@ -92,6 +92,17 @@ func Client(getenv func(string) string) (ClientConfig, error) {
 	return c, r.err
 }
 
+// Auditor reads the token of the command line's auditor: the first of the admin
+// tokens, "" if there is none.
+func Auditor(getenv func(string) string) (string, error) {
+	r := reader{getenv: getenv}
+	tokens := read(&r, AdminToken, auth.ParseTokens)
+	if len(tokens) == 0 {
+		return "", r.err
+	}
+	return tokens[0], r.err
+}
+
 // A reader keeps the first error.
 type reader struct {
 	getenv func(string) string

@@ -125,6 +125,21 @@ func TestClient(t *testing.T) {
 	}
 }
 
+// The auditor's token is the first of a server's list, and what no server would
+// take is none.
+func TestAuditor(t *testing.T) {
+	for list, want := range map[string]string{"": "", "auditor-token-new-1": "auditor-token-new-1", "auditor-token-new-1, auditor-token-old-1": "auditor-token-new-1"} {
+		if got, err := env.Auditor(environ(env.AdminToken, list)); err != nil || got != want {
+			t.Errorf("Auditor with %q = %q, %v; want %q", list, got, err, want)
+		}
+	}
+	for _, bad := range []string{"short", "auditor-token-new-1,", "auditor token new 1"} {
+		if got, err := env.Auditor(environ(env.AdminToken, bad)); err == nil || got != "" || !strings.HasPrefix(err.Error(), env.AdminToken+": ") {
+			t.Errorf("Auditor with %q = %q, %v; want an error that names the variable", bad, got, err)
+		}
+	}
+}
+
 // A server does not start without what it needs, and says which variable to set.
 func TestFromEnvironRefuses(t *testing.T) {
 	for _, row := range []struct {

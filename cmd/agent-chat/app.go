@@ -70,6 +70,8 @@ Environment:
   AGENT_CHAT_URL     the server, default ` + defaultURL + `
   AGENT_CHAT_TOKEN   an API token, or the key of one agent
   AGENT_CHAT_AGENT   the agent that commands act as
+  AGENT_CHAT_ADMIN_TOKEN
+                     an auditor's token, for monitor
   NO_COLOR           if set, no colours
 
 Exit status:
@@ -108,7 +110,7 @@ Exit status:
 			root.AddCommand(c)
 		}
 	}
-	add("talk", true, a.sendCommand(), a.inboxCommand(), a.shareCommand(), a.acceptCommand(), a.receiptCommand())
+	add("talk", true, a.sendCommand(), a.inboxCommand(), a.shareCommand(), a.acceptCommand(), a.receiptCommand(), a.monitorCommand())
 	add("manage", true, a.registerCommand(), a.agentsCommand(), a.contactsCommand(), a.keysCommand(), a.whoamiCommand(), a.doctorCommand())
 	add("talk", false, a.verifyCommand())
 	add("host", false, a.devCommand(), a.serveCommand(), a.s2Command(), a.initCommand(), a.signingKeysCommand(), a.demoCommand())

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/rivo/uniseg"
+import (
+	"strings"
+
+	"github.com/rivo/uniseg"
+)
 
 // maxCluster is more bytes than any character of one or two cells has; a longer
 // one is a heap of marks.
@@ -26,4 +30,9 @@ func cut(s string, width int) string {
 		}
 	}
 	return s
+}
+
+// pad returns s with spaces behind it up to width cells.
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(0, width-uniseg.StringWidth(s)))
 }

@@ -17,7 +17,8 @@ func (a *app) demoCommand() *cobra.Command {
 		Short: "Show it in a few seconds: two agents, a cut connection, nothing lost",
 		Long: `Show what it does in a few seconds, on a server of its own in memory: two agents
 register, one sends and the other follows; the follower's connection is cut while
-messages come, and it resumes where it was. Nothing is kept, no other server is touched.`,
+messages come, and it resumes where it was; a receipt, a card that changes hands, and an
+auditor's view of it all. Nothing is kept, no other server is touched.`,
 		Example: "  agent-chat demo",
 		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -63,7 +64,7 @@ func (a *app) demo(ctx context.Context) error {
 		stop()
 		return err
 	}
-	err = a.play(ctx, env.ClientConfig{URL: urlOf("http", l), Token: token.api.value})
+	err = a.play(ctx, env.ClientConfig{URL: urlOf("http", l), Token: token.api.value}, token.admin.value)
 	stop()
 	return errors.Join(err, <-ended)
 }

@@ -252,7 +252,7 @@ func (a *app) welcome(f devFlags, l, s2l net.Listener, c credentials) {
 		a.say("Other machines can reach it over plain HTTP: whoever is on the way reads the tokens.")
 	}
 	a.say("\nIn another terminal:\n")
-	for _, line := range a.paste(url, c.api) {
+	for _, line := range a.paste(url, c) {
 		a.say("  %s", line)
 	}
 	a.say("\nCtrl-C ends it.")
@@ -272,14 +272,7 @@ func (a *app) sayToken(name string, t credential) {
 }
 
 // paste returns commands to begin with.
-func (a *app) paste(url string, api credential) []string {
-	token := "'" + api.value + "'"
-	switch {
-	case api.file:
-		token = "$(cat " + quote(api.from) + ")"
-	case api.from != "":
-		token = `"${` + api.from + `%%,*}"`
-	}
+func (a *app) paste(url string, c credentials) []string {
 	me := a.invoked
 	if _, err := exec.LookPath("agent-chat"); err == nil {
 		me = "agent-chat"
@@ -287,12 +280,24 @@ func (a *app) paste(url string, api credential) []string {
 	me = quote(me)
 	return []string{
 		"export AGENT_CHAT_URL=" + url,
-		"export AGENT_CHAT_TOKEN=" + token,
+		"export AGENT_CHAT_TOKEN=" + c.api.shell(),
 		me + " register alice bob",
 		me + ` send bob "hello" --from alice`,
 		me + " inbox bob --follow",
+		env.AdminToken + "=" + c.admin.shell() + " " + me + " monitor --pretty --follow",
 		`curl -sS -w '\n' -H "Authorization: Bearer $AGENT_CHAT_TOKEN" "$AGENT_CHAT_URL/v1/agents/bob/inbox?cursor=0"`,
 	}
+}
+
+// shell returns what a shell makes the token of.
+func (t credential) shell() string {
+	switch {
+	case t.file:
+		return "$(cat " + quote(t.from) + ")"
+	case t.from != "":
+		return `"${` + t.from + `%%,*}"`
+	}
+	return "'" + t.value + "'"
 }
 
 // quote quotes s for a shell, if it must be.

@@ -32,8 +32,9 @@ func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", Short: "Check URL, token, store, clock and limits, and say what to do", Args: takes(0, 0),
 		Long: `Check, from this side, that the server can be reached, that its store works, that the
-token is known to it, that clocks agree, what its limits are, and whether the agent
-in AGENT_CHAT_AGENT is registered. It changes nothing.
+token is known to it, that clocks agree, what its limits are, whether the agent in
+AGENT_CHAT_AGENT is registered, and whether the token in AGENT_CHAT_ADMIN_TOKEN opens
+the monitor. It changes nothing.
 
 The exit status is 0 if all is well, else that of the first failure.`,
 		Example: "  agent-chat doctor\n  agent-chat doctor --url https://chat.example.net --json",
@@ -101,6 +102,9 @@ func (a *app) examine(ctx context.Context, conf env.ClientConfig) error {
 			return fmt.Sprintf("%s is registered since %s", got.Agent, local(got.CreatedAt)), false, nil
 		})
 	}
+	if a.getenv(env.AdminToken) != "" {
+		check("monitor", func() (string, bool, error) { return a.monitorOf(ctx) })
+	}
 	if first != nil {
 		return quiet{first}
 	}
@@ -166,6 +170,24 @@ func tokenOf(ctx context.Context, c *client.Client, conf env.ClientConfig) (stri
 		return fmt.Sprintf("a key of %s, but AGENT_CHAT_AGENT is %s", *got.Agent, conf.Agent), true, nil
 	}
 	return "a key of " + string(*got.Agent), false, nil
+}
+
+func (a *app) monitorOf(ctx context.Context) (string, bool, error) {
+	c, err := a.auditor(client.Options{Tries: 1})
+	if err != nil {
+		return "", false, err
+	}
+	defer c.Close()
+	one := 1
+	page, err := c.Monitor(ctx, api.MonitorRequest{Limit: &one})
+	if err != nil {
+		return "", false, err
+	}
+	detail := fmt.Sprintf("the admin token opens it; it sees %d inboxes", len(page.Tails))
+	if n := len(page.Unavailable); n > 0 {
+		return fmt.Sprintf("%s, %d of them can't be read for now", detail, n), true, nil
+	}
+	return detail, false, nil
 }
 
 func limitsOf(ctx context.Context, c *client.Client) (string, bool, error) {

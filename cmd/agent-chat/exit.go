@@ -8,6 +8,7 @@ import (
 
 	"agentchat/shared/api"
 	"agentchat/shared/client"
+	"agentchat/shared/route"
 )
 
 // The exit statuses, as the help of agent-chat explains them.
@@ -27,6 +28,9 @@ func usagef(format string, args ...any) error { return usage{fmt.Errorf(format, 
 
 func (u usage) Unwrap() error { return u.error }
 
+// errIncomplete is of a reading that had to leave something out, which may be had later.
+var errIncomplete = errors.New("this is not all")
+
 func exitStatus(err error) int {
 	if _, ok := errors.AsType[usage](err); ok {
 		return exitUsage
@@ -37,7 +41,7 @@ func exitStatus(err error) int {
 		}
 		return exitUnavailable
 	}
-	if _, ok := errors.AsType[*client.ConnError](err); ok || errors.Is(err, client.ErrUnknown) {
+	if _, ok := errors.AsType[*client.ConnError](err); ok || errors.Is(err, client.ErrUnknown) || errors.Is(err, errIncomplete) {
 		return exitUnavailable
 	}
 	return exitFailed
@@ -113,8 +117,14 @@ func advice(err error) string {
 	switch {
 	case p.Code == "" && e.Status == 429: // Lambda's, and other fronts'
 		return "Nothing was done: as many calls are in progress as the server takes. Try again in a moment."
+	case p.Code == "" && (e.Status == 414 || e.Status == 431):
+		return "The cursor is longer than what the server, or something before it, takes. Begin without it, or name some inboxes with --agent."
 	case p.Code == "" && e.Status/100 != 5:
 		return "That was no answer of agent-chat; is AGENT_CHAT_URL right?"
+	case e.Status == 401 && route.Of(e.Op).Access == route.Admin:
+		return "AGENT_CHAT_ADMIN_TOKEN is not one that this server knows."
+	case e.Status == 403 && route.Of(e.Op).Access == route.Admin:
+		return "What is in AGENT_CHAT_ADMIN_TOKEN is another kind of credential; this takes an admin token."
 	case e.Status == 401:
 		return "AGENT_CHAT_TOKEN is not one that this server knows." + seeDoctor
 	case e.Status == 403:
@@ -125,6 +135,10 @@ func advice(err error) string {
 		return "agent-chat contacts lists who is there."
 	case p.Code == api.ContactExists:
 		return "Save it under another name with --as NAME, or put it in its place with --replace."
+	case p.Code == api.MonitorDisabled:
+		return "The server has no admin token: AGENT_CHAT_ADMIN_TOKEN gives it one."
+	case p.Code == api.CursorExpired:
+		return "Begin without --cursor: what is retained comes again."
 	case p.Code == api.Unavailable:
 		return "Nothing was done. The server can't reach its store just now; its log says why."
 	case p.First != nil:

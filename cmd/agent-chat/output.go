@@ -79,3 +79,16 @@ func isTerminal(s any) bool {
 	f, ok := s.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) // a file descriptor is small
 }
+
+// width returns how many cells a line of standard output has, 0 if it is no
+// terminal. It may be resized at any time.
+func (a *app) width() int {
+	if !isTerminal(a.out) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(a.out.(*os.File).Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -18,19 +19,22 @@ import (
 	"agentchat/shared/ident"
 )
 
-// A play is the demo's story: alice writes, bob follows and is cut off.
+// A play is the demo's story: alice writes, bob follows and is cut off; a receipt,
+// a card that is handed over, and an auditor who sees it all.
 type play struct {
 	*app
-	alice *client.Client
-	bob   *client.Client
-	wire  *cuttable // bob's
-	lines []string
-	seen  int
+	alice   *client.Client // for both, with the API token
+	bob     *client.Client
+	auditor *client.Client
+	wire    *cuttable // bob's
+	lines   []string
+	seen    int
+	last    ident.Message // that bob got
 }
 
 // play lets alice send and bob follow, cuts bob off in between, and fails unless
-// he has got everything once and in order.
-func (a *app) play(ctx context.Context, conf env.ClientConfig) error {
+// he has got everything once and in order. admin is an admin token.
+func (a *app) play(ctx context.Context, conf env.ClientConfig, admin string) error {
 	p := &play{app: a, wire: &cuttable{}, lines: []string{
 		"Hi Bob. Can you look at result 7?",
 		"It is the one with the odd peak at 3 Hz.",
@@ -46,6 +50,11 @@ func (a *app) play(ctx context.Context, conf env.ClientConfig) error {
 		return err
 	}
 	defer p.wire.cut()
+	conf.Token = admin
+	if p.auditor, err = a.dial(conf, client.Options{}); err != nil {
+		return err
+	}
+	defer p.auditor.Close()
 
 	p.scene("Two agents register.")
 	for _, id := range []ident.Agent{"alice", "bob"} {
@@ -67,7 +76,7 @@ func (a *app) play(ctx context.Context, conf env.ClientConfig) error {
 		}
 		if p.seen == len(p.lines) {
 			p.scene("Everything came once and in order, though the connection broke in between.")
-			return nil
+			return errors.Join(p.handOver(ctx), p.audit(ctx))
 		}
 	}
 	return errors.New("bob's stream ended early")
@@ -86,6 +95,7 @@ func (p *play) received(ctx context.Context, d api.Delivery) error {
 		p.delivery(d)
 	}
 	p.seen++
+	p.last = ident.Message(e.ID)
 	if p.seen < 2 {
 		return p.send(ctx, p.seen)
 	}
@@ -106,6 +116,47 @@ func (p *play) received(ctx context.Context, d api.Delivery) error {
 func (p *play) send(ctx context.Context, i int) error {
 	_, err := p.alice.Send(ctx, api.SendRequest{Agent: "alice", To: "bob", ConversationID: "result-7", Text: &p.lines[i]})
 	return err
+}
+
+// handOver lets bob answer with a receipt, and keep a card that alice sends.
+func (p *play) handOver(ctx context.Context) error {
+	p.scene("Bob sends a receipt. Alice hands him Carol's card, and he keeps it.")
+	receipt := api.SendReceiptRequest{MessageID: p.last, Status: api.ReceiptProcessed, Detail: "It is the fan."}
+	receipt.Agent, receipt.To = "bob", "alice"
+	if _, err := p.alice.SendReceipt(ctx, receipt); err != nil {
+		return err
+	}
+	p.event("", "bob to alice: %s, %s", receipt.Status, receipt.Detail)
+	card := api.PutContactRequest{Agent: "alice", Contact: "carol", DisplayName: "Carol", Capabilities: []string{"vibrations"}}
+	if _, err := p.alice.PutContact(ctx, card); err != nil {
+		return err
+	}
+	share := api.ShareContactRequest{ContactID: "carol"}
+	share.Agent, share.To, share.ID = "alice", "bob", client.NewID(rand.Reader)
+	if _, err := p.alice.ShareContact(ctx, share); err != nil {
+		return err
+	}
+	got, err := p.alice.AcceptContact(ctx, api.AcceptContactRequest{Agent: "bob", Message: share.ID})
+	if err != nil {
+		return err
+	}
+	p.event("", "bob knows %s now, from %s", got.DisplayName, got.AcceptedFrom.Agent)
+	return nil
+}
+
+// audit shows all of it as an auditor sees it.
+func (p *play) audit(ctx context.Context) error {
+	p.scene("An auditor sees all inboxes, and writes to none: agent-chat monitor --pretty")
+	show := p.monitored(true)
+	for page, err := range p.auditor.MonitorPages(ctx, api.MonitorRequest{}) {
+		if err != nil {
+			return err
+		}
+		for _, d := range page.Deliveries {
+			show(client.MonitorEvent{Delivery: &d})
+		}
+	}
+	return nil
 }
 
 // connection tells what becomes of bob's connection.

@@ -70,6 +70,10 @@ test-rie: ## Compare the emulated Runtime API with AWS's own emulator (builds it
 test-s2lite: ## Run the store's suite against the real `s2 lite` (installs it if it is missing: long)
 	@scripts/s2lite
 
+.PHONY: test-clients
+test-clients: ## Follow through restarts with other people's SSE clients and a browser (fetches them)
+	@scripts/clients/run
+
 .PHONY: lint
 lint: ## Check style, and the OpenAPI document
 	$(TOOL) golangci-lint run --allow-parallel-runners ./...

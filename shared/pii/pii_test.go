@@ -118,9 +118,13 @@ func TestRedact(t *testing.T) {
 }
 
 // No text of the largest size takes long, whatever is in it: each is made of
-// what a pattern begins with, so that every place is a candidate.
+// what a pattern begins with, so that every place is a candidate. Here that is
+// under a second on an idle machine; what is quadratic takes minutes.
 func TestLinear(t *testing.T) {
-	const size = 256 << 10
+	size := 256 << 10
+	if testing.Short() { // as with the race detector
+		size = 16 << 10
+	}
 	for _, seed := range []string{
 		"a", "1", "1 ", "4 ", "41 11", "4111 1111 1111 1112 ", "a@", "@", "a@a.", "a.", "a@a.b ", "+", "+1 ", "+49", "0", "01 ", "(0", "00", "0.", "1.1.1.", "1.", ":", "a:", "::", "f:f:",
 		"-", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "---- ", "eyJ", "eyJaaaaa.", "eyJaaaaa.eyJaaaaa ", "DE89 ", "GB82 WEST 1234 5698 7654 33 ", "AB12", "ssn ", "phone ", "tel 1", "call me at 1 ",
@@ -130,7 +134,7 @@ func TestLinear(t *testing.T) {
 		began := time.Now()
 		pii.Find(text)
 		d := time.Since(began)
-		if d > 2*time.Second {
+		if d > 10*time.Second {
 			t.Errorf("%q repeated: %v for %d bytes", seed, d, size)
 		}
 	}

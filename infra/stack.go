@@ -59,8 +59,9 @@ func (d *deployment) newSecrets() map[route.Secret]awssecretsmanager.Secret {
 		route.AdminToken: generated("AdminToken", "The auditor's token, or several separated by commas: opens the monitor"),
 		route.S2Token:    generated("S2Token", "Access token of S2: put yours in; the first value is a random stand-in"),
 		route.SigningKeys: awssecretsmanager.NewSecret(d.stack, jsii.String("SigningKeys"), &awssecretsmanager.SecretProps{
-			Description:       jsii.String("Keys of signed chats, a JWK set; empty until they are used"),
-			SecretStringValue: awscdk.SecretValue_UnsafePlainText(jsii.String(`{"keys":[]}`)), // no key, and so no secret
+			Description: jsii.String("Keys of signed chats, a JWK set with private halves: agent-chat signing-keys makes them"),
+			// No key, and so no secret. Another text here would be put over the keys that are there.
+			SecretStringValue: awscdk.SecretValue_UnsafePlainText(jsii.String(`{"keys":[]}`)),
 		}),
 	}
 	for _, label := range d.Locks {
@@ -90,8 +91,14 @@ func (d *deployment) outputs() {
 			"Step2S2Token", "aws secretsmanager put-secret-value --region " + region + " --secret-string file:///dev/stdin --secret-id " + arn(route.S2Token),
 			"Give the functions a narrow token of S2 (" + on + "agent-chat init --print-token-scope): run this, type it, and end with Ctrl-D",
 		},
-		{"Step3Token", "export AGENT_CHAT_URL=" + d.edge.url + " AGENT_CHAT_TOKEN=$(" + api + ")", "Be the operator in this shell"},
-		{"Step4Check", "agent-chat doctor", "See that all is well"},
+		{
+			"Step3SigningKeys", "aws secretsmanager get-secret-value --region " + region + " --query SecretString --output text --secret-id " + arn(route.SigningKeys) +
+				" | agent-chat signing-keys rotate --file - | aws secretsmanager put-secret-value --region " + region +
+				" --secret-string file:///dev/stdin --secret-id " + arn(route.SigningKeys),
+			"Make the first key of signed chats",
+		},
+		{"Step4Token", "export AGENT_CHAT_URL=" + d.edge.url + " AGENT_CHAT_TOKEN=$(" + api + ")", "Be the operator in this shell"},
+		{"Step5Check", "agent-chat doctor", "See that all is well"},
 	} {
 		awscdk.NewCfnOutput(d.stack, &o.id, &awscdk.CfnOutputProps{Value: &o.value, Description: &o.description})
 	}

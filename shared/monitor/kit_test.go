@@ -36,7 +36,7 @@ func fleetOn(t testing.TB, store *faultstream.Store) *fleet {
 // name returns an agent's name of 64 bytes: 22 of them are more than a version 1
 // cursor of 2 KiB has room for.
 func name(i int) ident.Agent {
-	return ident.Agent(fmt.Sprintf("agent-%04d-%s", i, strings.Repeat("x", 53)))
+	return ident.Agent(fmt.Sprintf("agent-%05d-%s", i, strings.Repeat("x", 52)))
 }
 
 func (f *fleet) create(agents ...ident.Agent) {
@@ -81,7 +81,7 @@ func (f *fleet) page(q monitor.Query) *api.MonitorPage {
 	f.t.Helper()
 	page, err := f.m.Page(f.t.Context(), q)
 	if err != nil {
-		f.t.Fatalf("Page(%+v): %v", q, err)
+		f.t.Fatalf("Page(%.200s): %v", q.Cursor, err)
 	}
 	return page
 }

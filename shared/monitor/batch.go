@@ -72,6 +72,7 @@ type batch struct {
 
 	line  []*source // whose first record is known, in order
 	merge merge     // taken out of line, with something held
+	moved bool      // line is out of order, since records were lost
 	spent *source   // nothing is held of it any more, but there is more
 }
 
@@ -112,13 +113,8 @@ func (b *batch) look(ctx context.Context) {
 	}
 	slices.SortFunc(unknown, order) // all at time 0
 	unknown = unknown[:min(len(unknown), maxHeads)]
-	for part := range slices.Chunk(unknown, maxCalls) {
-		b.read(ctx, part, (maxHeld-b.held)/len(unknown))
-		for _, s := range part {
-			if b.held > maxHeld {
-				b.drop(s) // it is read again when its turn comes
-			}
-		}
+	if len(unknown) > 0 {
+		b.read(ctx, unknown, (maxHeld-b.held)/len(unknown), false)
 	}
 	for _, s := range b.sources {
 		if s.known {
@@ -132,7 +128,7 @@ func (b *batch) look(ctx context.Context) {
 func (b *batch) begin(ctx context.Context) {
 	if s := b.spent; s != nil {
 		b.spent = nil
-		b.read(ctx, []*source{s}, (maxHeld-b.held)/(len(b.merge)+1))
+		b.read(ctx, []*source{s}, (maxHeld-b.held)/(len(b.merge)+1), true)
 		if s.known {
 			heap.Push(&b.merge, s)
 		}
@@ -163,10 +159,11 @@ func (b *batch) ahead(ctx context.Context) {
 			s.known = false
 		}
 	}
-	b.read(ctx, sources, (maxHeld-b.held)/(len(b.line)+len(b.merge)))
+	b.read(ctx, sources, (maxHeld-b.held)/(len(b.line)+len(b.merge)), true)
 	b.line = slices.DeleteFunc(b.line, func(s *source) bool { return !s.known })
-	if !slices.IsSortedFunc(b.line, order) { // of what was lost
+	if b.moved {
 		slices.SortFunc(b.line, order)
+		b.moved = false
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 // The bounds of one batch of a stream.
 const (
-	followItems = 256
+	followItems = 1000
 	followBytes = 1 << 20
 )
 

@@ -321,7 +321,7 @@ func TestFollowFromZero(t *testing.T) {
 				break
 			}
 		}
-		if biggest > 256 {
+		if biggest > 1000 {
 			t.Errorf("a batch of %d", biggest)
 		}
 	})

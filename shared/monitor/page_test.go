@@ -1,14 +1,18 @@
 package monitor_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -261,5 +265,70 @@ func TestFleet(t *testing.T) {
 	}
 	if n := count.reads.Load(); n > 8000 {
 		t.Errorf("%d reads for 2410 records of 1205 inboxes", n)
+	}
+}
+
+// endless is a fleet of inboxes whose records are of 1 MiB, each made when it is read.
+type endless struct {
+	stream.Store
+	inboxes int
+	each    uint64
+	record  stream.Record
+}
+
+func (s *endless) Watch(context.Context, stream.Prefix) iter.Seq2[[]stream.Moved, error] {
+	return func(yield func([]stream.Moved, error) bool) {
+		moved := make([]stream.Moved, s.inboxes)
+		for i := range moved {
+			moved[i] = stream.Moved{Name: stream.Inbox(name(i)), Tail: s.each}
+		}
+		_ = yield(moved, nil) && yield(nil, nil)
+	}
+}
+
+func (s *endless) Read(ctx context.Context, n stream.Name, start stream.Start, limit stream.Limit) (stream.Page, error) {
+	if n == stream.Checkpoints() {
+		return s.Store.Read(ctx, n, start, limit)
+	}
+	r := s.record
+	r.Body = bytes.Clone(r.Body)
+	return stream.Page{Entries: []stream.Entry{{Seq: start.Seq, Timestamp: 1, Record: r}}, Tail: s.each}, nil
+}
+
+// What a page holds does not grow with the fleet, nor with what its inboxes hold.
+func TestMemory(t *testing.T) {
+	inner, closeStore := localstream.Memory()
+	defer closeStore()
+	m := monitor.New(&endless{inner, 2000, 1000, envelope(api.KindMessage, "alice", "id", 1<<20-512)}, nil)
+	var peak atomic.Uint64
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		for {
+			metrics.Read(samples)
+			peak.Store(max(peak.Load(), samples[0].Value.Uint64()))
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	at := ""
+	for range 3 {
+		page, err := m.Page(t.Context(), monitor.Query{Cursor: at, Limit: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(page.Deliveries); n < 3 || n > 4 {
+			t.Fatalf("a page of %d MiB", n)
+		}
+		at = page.NextCursor
+	}
+	close(stop)
+	<-stopped
+	if got := peak.Load(); got > 64<<20 || got == 0 {
+		t.Errorf("%d MiB live while a page of 4 MiB was made", got>>20)
 	}
 }

@@ -78,8 +78,9 @@ func (m *Monitor) fetch(ctx context.Context, s *source, limit stream.Limit) fetc
 }
 
 // read reads sources, each up to so many bytes, at the same time: as many at
-// once as there is room for what they bring.
-func (b *batch) read(ctx context.Context, sources []*source, bytes int) {
+// once as there is room for what they bring. What there is no room for is held
+// only if it is wanted; else it is read again when its turn comes.
+func (b *batch) read(ctx context.Context, sources []*source, bytes int, wanted bool) {
 	limit := stream.Limit{Bytes: min(max(bytes, 1), stream.MaxPageBytes)}
 	if b.filter.Kind == "" && b.filter.From == "" && b.filter.ConversationID == "" {
 		limit.Records = min(max(b.limit-len(b.found), 1), stream.MaxPageRecords)
@@ -102,6 +103,9 @@ func (b *batch) read(ctx context.Context, sources []*source, bytes int) {
 		total := 0
 		for i, s := range sources[:width] {
 			total += b.got(ctx, s, got[i])
+			if !wanted && b.held > maxHeld {
+				b.drop(s)
+			}
 		}
 		b.typical = total / width
 		sources = sources[width:]
@@ -125,7 +129,7 @@ func (b *batch) got(ctx context.Context, s *source, f fetch) (size int) {
 		if s.next > 0 { // who never read it has lost nothing
 			b.gaps = append(b.gaps, api.GapEvent{Inbox: s.agent, Gap: api.Gap{From: s.next, To: f.from, Code: api.HistoryTrimmed}})
 		}
-		s.next = f.from
+		s.next, b.moved = f.from, true
 		b.touched[s.agent] = s.next
 	}
 	s.tail, s.pause = max(s.tail, f.tail), 0

@@ -66,17 +66,19 @@ func (m *Monitor) follow(ctx context.Context, q *Query, yield func(*api.MonitorP
 	}
 	w, selected := m.newSet(), q.selected()
 	for begun := false; ; begun = true {
-		var ahead []api.UnavailableEvent
-		for agent, tail := range f.take() {
+		var unread []api.UnavailableEvent
+		for agent, mv := range f.take() {
 			switch at := p.at[agent]; {
 			case !selected(agent):
-			case at > tail && !begun: // later, the tail is what may be old
-				ahead = append(ahead, beyond(agent, at, tail))
+			case mv.Err != nil:
+				unread = append(unread, unreachable(agent, mv.Err))
+			case at > mv.Tail && !begun: // later, the tail is what may be old
+				unread = append(unread, beyond(agent, at, mv.Tail))
 			default:
-				w.add(agent, at, tail)
+				w.add(agent, at, mv.Tail)
 			}
 		}
-		if idle, pause := w.idle(); idle && len(ahead) == 0 {
+		if idle, pause := w.idle(); idle && len(unread) == 0 {
 			if err := f.wait(ctx, f.signal, pause); err != nil {
 				return err
 			}
@@ -86,7 +88,7 @@ func (m *Monitor) follow(ctx context.Context, q *Query, yield func(*api.MonitorP
 		if ctx.Err() != nil {
 			return unavailable(ctx.Err())
 		}
-		b.unavailable = append(b.unavailable, ahead...)
+		b.unavailable = append(b.unavailable, unread...)
 		page, err := m.step(ctx, p, b)
 		if err != nil {
 			return err
@@ -143,13 +145,13 @@ type feed struct {
 	err error // why it ended
 
 	mu    sync.Mutex
-	moved map[ident.Agent]uint64
+	moved map[ident.Agent]stream.Moved
 }
 
 func newFeed() *feed {
 	return &feed{
 		signal: make(chan struct{}, 1), first: make(chan struct{}), whole: make(chan struct{}), failed: make(chan struct{}),
-		moved: map[ident.Agent]uint64{},
+		moved: map[ident.Agent]stream.Moved{},
 	}
 }
 
@@ -191,7 +193,7 @@ func (f *feed) put(moved []stream.Moved) {
 	defer f.mu.Unlock()
 	for _, mv := range moved {
 		if agent, ok := stream.AgentOf(mv.Name); ok {
-			f.moved[agent] = mv.Tail
+			f.moved[agent] = mv
 		}
 	}
 	select {
@@ -201,12 +203,12 @@ func (f *feed) put(moved []stream.Moved) {
 }
 
 // take returns what moved since the last time.
-func (f *feed) take() map[ident.Agent]uint64 {
+func (f *feed) take() map[ident.Agent]stream.Moved {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	moved := f.moved
 	if len(moved) > 0 {
-		f.moved = map[ident.Agent]uint64{}
+		f.moved = map[ident.Agent]stream.Moved{}
 	}
 	return moved
 }

@@ -140,18 +140,26 @@ func (m *Monitor) tails(ctx context.Context, q *Query) (map[ident.Agent]uint64, 
 	if n := len(q.Agents); n > 0 && n <= maxCalls {
 		return m.few(ctx, q.Agents)
 	}
-	tails, selected := map[ident.Agent]uint64{}, q.selected()
+	tails, selected, unread := map[ident.Agent]uint64{}, q.selected(), map[ident.Agent]api.UnavailableEvent{}
 	for moved, err := range m.store.Watch(ctx, stream.Inboxes) {
 		if err != nil {
 			return nil, nil, unavailable(fmt.Errorf("list the inboxes: %w", err))
 		}
 		if len(moved) == 0 {
-			return tails, nil, nil
+			return tails, slices.Collect(maps.Values(unread)), nil
 		}
 		for _, mv := range moved {
-			if agent, ok := stream.AgentOf(mv.Name); ok && selected(agent) {
-				tails[agent] = mv.Tail
+			agent, ok := stream.AgentOf(mv.Name)
+			if !ok || !selected(agent) {
+				continue
 			}
+			if mv.Err != nil {
+				delete(tails, agent)
+				unread[agent] = unreachable(agent, mv.Err)
+				continue
+			}
+			delete(unread, agent)
+			tails[agent] = mv.Tail
 		}
 	}
 	return nil, nil, unavailable(errors.New("the store stopped listing the inboxes"))

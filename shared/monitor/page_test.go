@@ -93,6 +93,63 @@ func TestUnlisted(t *testing.T) {
 	}
 }
 
+// told is a store whose Watch says something else.
+type told struct {
+	stream.Store
+	watch func(stream.Moved) stream.Moved
+}
+
+func (s *told) Watch(ctx context.Context, prefix stream.Prefix) iter.Seq2[[]stream.Moved, error] {
+	return func(yield func([]stream.Moved, error) bool) {
+		for moved, err := range s.Store.Watch(ctx, prefix) {
+			for i := range moved {
+				moved[i] = s.watch(moved[i])
+			}
+			if !yield(moved, err) {
+				return
+			}
+		}
+	}
+}
+
+// An inbox whose tail the store can't tell is named, and its position stays.
+func TestUntoldTail(t *testing.T) {
+	f := newFleet(t, nil)
+	f.create("alice", "bob")
+	f.send("alice", 1)
+	f.send("bob", 1)
+	m := monitor.New(&told{f.store, func(mv stream.Moved) stream.Moved {
+		if mv.Name == stream.Inbox("bob") {
+			mv.Err = stream.ErrUnavailable
+		}
+		return mv
+	}}, nil)
+	page, err := m.Page(t.Context(), monitor.Query{})
+	if err != nil || len(page.Unavailable) != 1 || page.Unavailable["bob"].Code != api.Unavailable || len(page.Deliveries) != 1 || page.Tails["bob"] != 0 {
+		t.Errorf("%+v, %v; want alice's, and bob's out of reach", page, err)
+	}
+	if page := f.page(monitor.Query{Cursor: page.NextCursor}); len(page.Deliveries) != 1 || page.Deliveries[0].Inbox != "bob" {
+		t.Errorf("after that: %+v; want bob's", page)
+	}
+	var got []string
+	for page, err := range m.Follow(t.Context(), monitor.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, spots(page)...)
+		for agent := range page.Unavailable {
+			got = append(got, "unavailable "+string(agent))
+		}
+		if len(got) > 1 {
+			break
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"alice 0", "unavailable bob"}, got); diff != "" {
+		t.Errorf("followed (-want +got):\n%s", diff)
+	}
+}
+
 // Records that are no longer retained are a gap for who had read before them, and
 // no more than the beginning for who had not.
 func TestGaps(t *testing.T) {

@@ -85,8 +85,9 @@ type Store interface {
 	// Watch yields the streams under prefix whose tail moved, with that tail, in
 	// batches of at most 1000: first every stream there is, then an empty batch
 	// once when that is through, then what moves, new streams included. Moves are
-	// joined: a reader sees the last tail of each, not every step. It ends as
-	// Follow does.
+	// joined: a reader sees the last tail of each, not every step. A stream whose
+	// tail can't be told, though others' can, comes with the error, and again when
+	// it can. It ends as Follow does.
 	Watch(ctx context.Context, prefix Prefix) iter.Seq2[[]Moved, error]
 
 	// Create makes an empty stream; ErrExists if there is one, whatever its
@@ -177,10 +178,12 @@ type Limit struct {
 	Bytes   int // metered
 }
 
-// Moved is a stream and the tail it moved to.
+// Moved is a stream and the tail it moved to. If Err is not nil the tail can't be
+// told for now, and Tail is the last that was, or 0.
 type Moved struct {
 	Name Name
 	Tail uint64
+	Err  error
 }
 
 // Config is what a stream is created with.

@@ -158,7 +158,7 @@ func TestWatch(t *testing.T) {
 				break
 			}
 		}
-		if want := "[[{inbox/a 2}] [] [{inbox/a 5} {inbox/b 1}]]"; fmt.Sprint(got) != want {
+		if want := "[[{inbox/a 2 <nil>}] [] [{inbox/a 5 <nil>} {inbox/b 1 <nil>}]]"; fmt.Sprint(got) != want {
 			t.Errorf("got %v; want %s", got, want)
 		}
 	})

@@ -75,8 +75,11 @@ type sweep struct {
 	err     error         // why it ended
 }
 
-// known is a tail and the version that it came with.
-type known struct{ tail, version uint64 }
+// known is a tail, or why it could not be learnt since, and the version that it came with.
+type known struct {
+	tail, version uint64
+	err           error
+}
 
 // progress counts changes of tails, and rounds that are through.
 type progress struct{ version, sweeps uint64 }
@@ -126,7 +129,7 @@ func (s *Store) moved(m stream.Moved) {
 	s.mu.Unlock()
 	for _, w := range watching {
 		w.mu.Lock()
-		if k, ok := w.tails[m.Name]; !ok || m.Tail > k.tail {
+		if k, ok := w.tails[m.Name]; !ok || m.Tail > k.tail || k.err != nil {
 			w.put(m)
 			w.wake()
 		}
@@ -150,7 +153,7 @@ func (w *sweep) since(version uint64) (moved []stream.Moved, upTo progress, chan
 	if version < w.at.version {
 		for name, k := range w.tails {
 			if k.version > version {
-				moved = append(moved, stream.Moved{Name: name, Tail: k.tail})
+				moved = append(moved, stream.Moved{Name: name, Tail: k.tail, Err: k.err})
 			}
 		}
 	}
@@ -160,7 +163,7 @@ func (w *sweep) since(version uint64) (moved []stream.Moved, upTo progress, chan
 // put notes a tail. w.mu is held.
 func (w *sweep) put(m stream.Moved) {
 	w.at.version++
-	w.tails[m.Name] = known{m.Tail, w.at.version}
+	w.tails[m.Name] = known{m.Tail, w.at.version, m.Err}
 }
 
 // wake wakes the watchers. w.mu is held.
@@ -224,7 +227,7 @@ func (w *sweep) round(ctx context.Context) (moved bool, err error) {
 			return false, err
 		}
 		tails := make([]*stream.Moved, len(names))
-		group, ctx := errgroup.WithContext(ctx)
+		var group errgroup.Group
 		group.SetLimit(sweepWidth)
 		for i, name := range names {
 			group.Go(func() error {
@@ -232,11 +235,12 @@ func (w *sweep) round(ctx context.Context) (moved bool, err error) {
 				if errors.Is(err, stream.ErrNotFound) || errors.Is(err, errDeleting) {
 					return nil // deleted since it was listed
 				}
-				tails[i] = &stream.Moved{Name: name, Tail: tail.Seq}
-				return err
+				tails[i] = &stream.Moved{Name: name, Tail: tail.Seq, Err: err}
+				return nil
 			})
 		}
-		if err := group.Wait(); err != nil {
+		_ = group.Wait() // what failed says so in tails
+		if err := errors.Join(ctx.Err(), outage(tails)); err != nil {
 			return false, err
 		}
 		w.mu.Lock()
@@ -245,11 +249,17 @@ func (w *sweep) round(ctx context.Context) (moved bool, err error) {
 				continue
 			}
 			delete(gone, m.Name)
-			// A tail that moved during the round may be newer than the answer.
-			if k, ok := w.tails[m.Name]; !ok || k.tail != m.Tail && (k.version <= before || m.Tail > k.tail) {
-				w.put(*m)
-				moved = true
+			k, ok := w.tails[m.Name]
+			switch {
+			case m.Err != nil && k.err != nil: // it was told
+				continue
+			case m.Err != nil:
+				m.Tail = k.tail
+			case ok && k.err == nil && (k.tail == m.Tail || k.version > before && k.tail > m.Tail):
+				continue // a tail that moved during the round may be newer than the answer
 			}
+			w.put(*m)
+			moved = true
 		}
 		if moved {
 			w.wake()
@@ -270,4 +280,18 @@ func (w *sweep) round(ctx context.Context) (moved bool, err error) {
 	w.at.sweeps = w.started
 	w.wake()
 	return moved, nil
+}
+
+// outage returns an error if none of the tails that were asked for could be
+// told: then it is not for the streams.
+func outage(tails []*stream.Moved) (err error) {
+	for _, m := range tails {
+		if m != nil && m.Err == nil {
+			return nil
+		}
+		if m != nil {
+			err = m.Err
+		}
+	}
+	return err
 }

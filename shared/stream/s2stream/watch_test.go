@@ -197,3 +197,48 @@ func TestWatchBridgesAnOutage(t *testing.T) {
 	}
 	t.Error("watch ended without an error")
 }
+
+// A stream whose tail can't be told is named with the error, and does not keep
+// the others; when it can be told, it is.
+func TestWatchOfOneThatFails(t *testing.T) {
+	t.Parallel()
+	var down atomic.Bool
+	down.Store(true)
+	srv := serve(t, func(r *http.Request) fault {
+		if down.Load() && strings.HasSuffix(r.URL.EscapedPath(), "bad/records/tail") {
+			return fault{kind: answer, status: http.StatusInternalServerError, body: `{"code":"storage","message":"broken"}`}
+		}
+		return fault{}
+	})
+	s := open(t, s2stream.Options{Token: token, Endpoint: srv.url, Basin: "basin-of-watch", Sweep: 50 * time.Millisecond})
+	other := open(t, s2stream.Options{Token: token, Endpoint: srv.url, Basin: "basin-of-watch"})
+	bad := stream.Inbox("bad")
+	create(t, other, bad)
+	create(t, other, inbox)
+	if _, err := other.Append(t.Context(), bad, batch("m")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	told := map[stream.Name]stream.Moved{}
+	for moved, err := range s.Watch(ctx, stream.Inboxes) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range moved {
+			told[m.Name] = m
+		}
+		switch {
+		case len(moved) == 0:
+			if told[bad].Err == nil || told[inbox].Err != nil || len(told) != 2 {
+				t.Fatalf("told of %v; want both, one with an error", told)
+			}
+			down.Store(false)
+		case !down.Load() && told[bad].Err == nil:
+			if told[bad].Tail != 1 {
+				t.Errorf("the tail is %d; want 1", told[bad].Tail)
+			}
+			return
+		}
+	}
+}

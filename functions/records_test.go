@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,9 +26,14 @@ type s2Record struct {
 	Body      string      `json:"body"`
 }
 
-// s2World is all families on a store behind S2's API, and what reads an inbox
-// there past us, as S2's own tools do.
-func s2World(t *testing.T) (w *world, read func(inbox string) []s2Record) {
+// An s2Reader reads a basin of S2 past us, as S2's own tools do.
+type s2Reader struct {
+	t                 *testing.T
+	url, basin, token string
+}
+
+// s2World is all families on a store behind S2's API, and what reads there.
+func s2World(t *testing.T) (*world, *s2Reader) {
 	t.Helper()
 	const basin, token = "records-test", "s2-token-of-the-test"
 	e, err := engine.Open(engine.Options{Memory: true})
@@ -49,30 +55,58 @@ func s2World(t *testing.T) (w *world, read func(inbox string) []s2Record) {
 	if err := store.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return worldOn(t, faultstream.New(t, store, faultstream.Options{})), func(inbox string) []s2Record {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s2.URL+"/v1/streams/inbox%2F"+inbox+"/records?seq_num=0&count=1000", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+token)
-		r.Header.Set("S2-Basin", basin)
-		resp, err := s2.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var page struct {
-			Records []s2Record `json:"records"`
-		}
-		if err := json.Unmarshal(body, &page); err != nil || resp.StatusCode != http.StatusOK {
-			t.Fatalf("read the inbox of %s: %d %s, %v", inbox, resp.StatusCode, body, err)
-		}
-		return page.Records
+	return worldOn(t, faultstream.New(t, store, faultstream.Options{})), &s2Reader{t, s2.URL, basin, token}
+}
+
+// records returns all that a stream holds.
+func (s *s2Reader) records(stream string) []s2Record {
+	s.t.Helper()
+	var page struct {
+		Records []s2Record `json:"records"`
+	}
+	s.get("/v1/streams/"+url.PathEscape(stream)+"/records?seq_num=0&count=1000", &page)
+	return page.Records
+}
+
+// streams returns the names of all streams of the basin.
+func (s *s2Reader) streams() []string {
+	s.t.Helper()
+	var page struct {
+		Streams []struct {
+			Name string `json:"name"`
+		} `json:"streams"`
+		More bool `json:"has_more"`
+	}
+	s.get("/v1/streams?limit=1000", &page)
+	if page.More {
+		s.t.Fatal("more than 1000 streams")
+	}
+	var names []string
+	for _, n := range page.Streams {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+func (s *s2Reader) get(target string, v any) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+target, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	r.Header.Set("S2-Basin", s.basin)
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := json.Unmarshal(body, v); err != nil || resp.StatusCode != http.StatusOK {
+		s.t.Fatalf("GET %s: %d %s, %v", target, resp.StatusCode, body, err)
 	}
 }
 
@@ -80,7 +114,7 @@ func s2World(t *testing.T) (w *world, read func(inbox string) []s2Record) {
 // of the answer, and beside it the headers that the protocol lists, by which S2's
 // own tools can search. A trace is one more.
 func TestStoredRecords(t *testing.T) {
-	w, read := s2World(t)
+	w, s2 := s2World(t)
 	w.register("alice", "bob")
 	if r := w.do(http.MethodPut, "/v1/agents/alice/contacts/carol", `{"display_name":"Carol"}`); r.Code != http.StatusCreated {
 		t.Fatalf("save a contact: %d %s", r.Code, r.Body)
@@ -111,7 +145,7 @@ func TestStoredRecords(t *testing.T) {
 			if tt.id == "" {
 				tt.id = string(envelope.ID)
 			}
-			records := read(tt.to)
+			records := s2.records("inbox/" + tt.to)
 			want := s2Record{
 				SeqNum:    sent.SeqNum,
 				Timestamp: uint64(sent.Timestamp.UnixMilli()),

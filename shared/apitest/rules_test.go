@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -19,8 +20,8 @@ import (
 type protocol struct {
 	table  string // where the table is, from the root of the repository
 	folder string // of the scripts, in testdata
-	prefix string // of the rules' numbers
-	name   string // as scripts name it as their source
+	prefix string // of the rules' numbers: a capital letter
+	name   string // of the document, as scripts name it as their source
 }
 
 var protocols = []protocol{
@@ -48,10 +49,9 @@ func TestRules(t *testing.T) {
 
 // A rule is a row of the table.
 type rule struct {
-	id      string
-	section string
-	words   string   // the document's own, without the quotes around them
-	shown   []string // by what
+	id    string   // prefix, section, dot, number in the section
+	words string   // the document's own, without the quotes around them
+	shown []string // by what
 }
 
 // faults returns what is wrong with the table in doc, and with the scripts it
@@ -113,7 +113,7 @@ func (p protocol) rules(doc string) (rules []rule, faults []string) {
 		return nil, []string{fmt.Sprintf("%s has no section %q", p.table, strings.TrimSpace(rulesHeading))}
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
-	last := [2]string{}
+	last := [2]int{-1, 0}
 	for line := range strings.Lines(section) {
 		line = strings.TrimSuffix(line, "\n")
 		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "| rule |") || strings.HasPrefix(line, "|-") {
@@ -124,11 +124,12 @@ func (p protocol) rules(doc string) (rules []rule, faults []string) {
 			faults = append(faults, fmt.Sprintf("no row of a rule: %s", line))
 			continue
 		}
-		if n := [2]string{m[2], m[3]}; !follows(last, n) {
-			faults = append(faults, fmt.Sprintf("%s does not follow %s%s.%s", m[1], p.prefix, last[0], last[1]))
+		number := [2]int{atoi(m[2]), atoi(m[3])}
+		if !follows(last, number) {
+			faults = append(faults, fmt.Sprintf("%s does not follow what stands before it", m[1]))
 		}
-		last = [2]string{m[2], m[3]}
-		r := rule{id: m[1], section: m[2], words: m[4]}
+		last = number
+		r := rule{id: m[1], words: m[4]}
 		for _, by := range evidence.FindAllStringSubmatch(m[5], -1) {
 			r.shown = append(r.shown, by[1])
 		}
@@ -140,16 +141,25 @@ func (p protocol) rules(doc string) (rules []rule, faults []string) {
 	return rules, faults
 }
 
-// follows reports whether the number b, section and rule, comes right after a.
-func follows(a, b [2]string) bool {
-	number := func(s string) (n int) { _, _ = fmt.Sscan(s, &n); return n }
-	if a == [2]string{} {
-		return number(b[0]) <= 1 && b[1] == "1"
+// follows reports whether the number b, section and rule, comes right after a;
+// the first section is 0, of what stands before any heading, or 1.
+func follows(a, b [2]int) bool {
+	switch {
+	case b == [2]int{a[0], a[1] + 1}:
+		return true
+	case a[0] < 0:
+		return b[0] <= 1 && b[1] == 1
+	default:
+		return b == [2]int{a[0] + 1, 1}
 	}
-	if a[0] == b[0] {
-		return number(b[1]) == number(a[1])+1
+}
+
+func atoi(digits string) int {
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return -1 // which follows nothing
 	}
-	return number(b[0]) == number(a[0])+1 && b[1] == "1"
+	return n
 }
 
 // checks are the commands that may fail a script which asks in vain.
@@ -186,8 +196,8 @@ func (p protocol) quotes(script, text string, rules []rule) (ids, faults []strin
 		if want := m[1] + ` "` + rules[at].words + `"`; !strings.HasPrefix(strings.Join(said, " "), want) {
 			wrong("%s is quoted as %q; the table has %s", m[1], strings.Join(said, " "), want)
 		}
-		if number := strings.TrimLeft(path.Base(script)[:2], "0"); number != strings.TrimLeft(m[2], "0") {
-			wrong("%s is of another section than the script", m[1])
+		if section := fmt.Sprintf("%02d-", atoi(m[2])); !strings.HasPrefix(path.Base(script), section) {
+			wrong("%s is of another section than the script, whose name does not begin with %s", m[1], section)
 		}
 		if at < place {
 			wrong("%s stands behind %s", m[1], rules[place].id)
@@ -250,8 +260,8 @@ func TestRulesJudge(t *testing.T) {
 		{"an empty table", head, source, "has no rules"},
 		{"a row that is none", head + one + two + "| P1.3 | says | `x.TestIDs` |\n", source + quote1 + quote2, "no row of a rule"},
 		{"a rule of another protocol", head + one + two + strings.Replace(next, "P2", "S2", 1), source + quote1 + quote2, "no row of a rule"},
-		{"a rule left out", head + one + strings.Replace(two, "P1.2", "P1.3", 1), source + quote1, "P1.3 does not follow P1.1"},
-		{"a section left out", head + one + two + strings.Replace(next, "P2", "P3", 1), source + quote1 + quote2, "P3.1 does not follow P1.2"},
+		{"a rule left out", head + one + strings.Replace(two, "P1.2", "P1.3", 1), source + quote1, "P1.3 does not follow"},
+		{"a section left out", head + one + two + strings.Replace(next, "P2", "P3", 1), source + quote1 + quote2, "P3.1 does not follow"},
 		{"a rule that nothing shows", head + one + two + "| P2.1 | \"More.\" | later |\n", source + quote1 + quote2, "P2.1: nothing shows it"},
 		{"a script that there is not", head + one + strings.Replace(two, "agents/names", "agents/gone", 1), source + quote1 + quote2, "P1.2: agents/gone is neither"},
 		{"a script of the folder that there is not", head + one + strings.Replace(two, "protocol/01-ids", "protocol/01-gone", 1), source + quote1 + quote2, "P1.2: protocol/01-gone does not quote it"},

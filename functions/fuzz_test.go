@@ -26,6 +26,12 @@ func FuzzRequest(f *testing.F) {
 	f.Add("DELETE", "/v1/agents/bob/keys/k1", "Content-Encoding", "gzip", "{}")
 	f.Add("HEAD", "/v1/agents/../limits", "Authorization", "Bearer x", "")
 	f.Add("PATCH", "//v1/whoami", "X-API-Key", "y", "null")
+	f.Add("PUT", "/v1/agents/alice/contacts/carol", "Content-Type", "text/plain", `{"id":"carol","endpoint":"http://h/","labels":{"a":"b"}}`)
+	f.Add("GET", "/v1/agents/alice/contacts?label.a=b&capability=c&cursor=carol", "Accept", "*/*", "")
+	f.Add("GET", "/v1/agents/alice/contacts/carol/history?cursor=1&limit=2", "Accept", "*/*", "")
+	f.Add("POST", "/v1/agents/alice/contact-shares", "Idempotency-Key", "m-2", `{"to":"bob","contact_id":"carol"}`)
+	f.Add("POST", "/v1/agents/bob/contact-shares/m-2/accept?from=alice&at=1", "Accept", "*/*", `{"as":"carol-2","replace":true}`)
+	f.Add("POST", "/v1/agents/bob/receipts", "traceparent", "00-1-1-1", `{"to":"alice","message_id":"m-1","status":"read","seq_num":0}`)
 	w := newWorld(f, nil)
 	w.register("alice", "bob")
 	f.Fuzz(func(t *testing.T, method, target, name, value, body string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -278,6 +279,37 @@ func TestHistoryPages(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("by %d (-want +got):\n%s", limit, diff)
 		}
+	}
+}
+
+// A page of a history is no larger than 4 MiB, and nothing is left out for it.
+func TestHistoryPageSize(t *testing.T) {
+	const each, events = 60 << 10, 100
+	p := on(memory(t))
+	p.register(t, "alice")
+	for i := range events {
+		p.put(t, "alice", api.Card{ID: "carol", DisplayName: fmt.Sprint(i), PublicKey: strings.Repeat("k", each)})
+	}
+	req := &api.ContactHistoryRequest{Agent: "alice", Contact: "carol"}
+	seen := 0
+	for pages := 1; ; pages++ {
+		h, err := p.History(t.Context(), req, api.MaxPageItems)
+		if err != nil || len(h.Events) == 0 || len(h.Events)*each > api.MaxPageBytes {
+			t.Fatalf("page %d: %d events, %v", pages, len(h.Events), err)
+		}
+		for _, e := range h.Events {
+			if e.Contact.DisplayName != fmt.Sprint(seen) {
+				t.Fatalf("event %d is %s", seen, e.Contact.DisplayName)
+			}
+			seen++
+		}
+		if h.NextCursor == nil {
+			break
+		}
+		req.Cursor = *h.NextCursor
+	}
+	if seen != events {
+		t.Errorf("%d events; want %d", seen, events)
 	}
 }
 

@@ -94,6 +94,40 @@ func TestRecord(t *testing.T) {
 				{Name: "agent-chat-to", Value: "bob"},
 			},
 		},
+		{
+			"a share has the card, and nothing besides",
+			mailbox.Draft{
+				Kind: api.KindContactShare, From: "alice", To: "bob", ID: "order-3", ConversationID: "c", CreatedAt: &created,
+				Contact: &api.Card{ID: "carol", DisplayName: "C<&>", Endpoint: "https://h/", Capabilities: []string{"b", "a"}, PublicKey: "k", Labels: map[string]string{"z": "1", "a": "2"}},
+			},
+			`{"schema":"agent-chat/envelope.v1","id":"order-3","kind":"contact.share","from":"alice","to":"bob","conversation_id":"c","created_at":"2026-07-19T10:00:00.000Z",` +
+				`"contact":{"id":"carol","display_name":"C<&>","endpoint":"https://h/","capabilities":["b","a"],"public_key":"k","labels":{"a":"2","z":"1"}}}`,
+			[]stream.Header{
+				{Name: "content-type", Value: "application/json"},
+				{Name: "agent-chat-schema", Value: "agent-chat/envelope.v1"},
+				{Name: "agent-chat-kind", Value: "contact.share"},
+				{Name: "agent-chat-id", Value: "order-3"},
+				{Name: "agent-chat-from", Value: "alice"},
+				{Name: "agent-chat-to", Value: "bob"},
+			},
+		},
+		{
+			"a receipt",
+			mailbox.Draft{
+				Kind: api.KindReceipt, From: "alice", To: "bob", ID: "order-4", ConversationID: "c", CreatedAt: &created,
+				Receipt: &api.Receipt{MessageID: "m-1", Status: api.ReceiptProcessed, Detail: "done"},
+			},
+			`{"schema":"agent-chat/envelope.v1","id":"order-4","kind":"receipt","from":"alice","to":"bob","conversation_id":"c","created_at":"2026-07-19T10:00:00.000Z",` +
+				`"receipt":{"message_id":"m-1","status":"processed","detail":"done"}}`,
+			[]stream.Header{
+				{Name: "content-type", Value: "application/json"},
+				{Name: "agent-chat-schema", Value: "agent-chat/envelope.v1"},
+				{Name: "agent-chat-kind", Value: "receipt"},
+				{Name: "agent-chat-id", Value: "order-4"},
+				{Name: "agent-chat-from", Value: "alice"},
+				{Name: "agent-chat-to", Value: "bob"},
+			},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := send(t, m, c.draft)

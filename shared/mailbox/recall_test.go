@@ -57,6 +57,9 @@ func TestRecall(t *testing.T) {
 			}
 		})
 	}
+	away := onStore(faultstream.New(t, w.store, faultstream.Options{Choose: func(faultstream.Call) faultstream.Fault { return faultstream.Fault{Kind: faultstream.Refused} }}))
+	_, err := away.Recall(t.Context(), draft("alice", "bob", "", "1"), gone)
+	wantCode(t, "without an id the store is not asked", err, api.ContactNotFound)
 	if r, err := m.Recall(t.Context(), draft("alice", "carol", "order-2", "3"), gone); err != nil || !r.Replayed {
 		t.Errorf("what was stored for who is gone: %+v, %v", r, err)
 	}

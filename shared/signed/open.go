@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"agentchat/shared/api"
 	"agentchat/shared/ident"
 	"agentchat/shared/stream"
 	"agentchat/shared/strictjson"
@@ -61,8 +62,8 @@ func OpenEntry(keys *Set, e stream.Entry) (*Record, error) {
 // parse takes the one form of a record. Nothing of what it returns is verified.
 func parse(body []byte) (*Record, error) {
 	var w wire
-	if err := strictjson.Decode(body, &w); err != nil {
-		return nil, faultf(Malformed, "%v", err)
+	if err := strictjson.Decode(body, &w); err != nil { // which may quote a member's name
+		return nil, faultf(Malformed, "no record: %s", api.AsError(err).Code)
 	}
 	r := &Record{
 		ChatID: w.ChatID, AuthorAgentID: w.AuthorAgentID, OperationID: w.OperationID, RecordIndex: w.RecordIndex,

@@ -23,9 +23,10 @@ const (
 	MaxPageBytes    = 1 << 20 // metered
 )
 
-// A Store keeps streams. Its methods may be called concurrently. Arguments are
-// the caller's again on return; what is returned is shared and must not be
-// written to.
+// A Store keeps streams. Its methods may be called concurrently. Slices of
+// arguments are the caller's again on return, but what records hold is the
+// store's for good, as what is returned is: it is shared and must not be written
+// to.
 //
 // Every method returns soon after ctx ends, with an error that wraps ctx's. A
 // backend bounds its own waits besides: a store that accepts a call and never

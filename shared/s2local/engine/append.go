@@ -33,8 +33,7 @@ type Pending struct {
 
 	entries []stream.Entry // positions and times are set by the committer
 	times   []*uint64      // asked for; nil if none was
-	stored  []byte
-	size    int // metered
+	stored  int            // the length of their stored form
 
 	state *state
 	ack   Ack
@@ -51,7 +50,7 @@ func (e *Engine) Append(ctx context.Context, basin, name string, in Input) (Ack,
 // Submit checks in and queues it for the next commit, behind what was submitted
 // before it from the same goroutine. While more than 64 MiB are queued it waits
 // for the disk, 5 s at most, then the outcome is ErrBusy. in is the caller's again
-// on return.
+// on return, but for what its records hold.
 //
 // The order of the checks in a commit is: the stream is there (or its basin
 // creates it on append), fencing token, position, timestamps. Each is made
@@ -127,22 +126,14 @@ func (e *Engine) prepare(p *Pending, basin, name string, in Input) error {
 		p.token, p.fenced = *in.Token, true
 	}
 	p.entries = make([]stream.Entry, len(in.Records))
-	total := 0
-	for _, r := range in.Records {
-		total += len(r.Headers)
-	}
-	headers := make([]stream.Header, 0, total)
 	for i, r := range in.Records {
-		at := len(headers)
-		headers = append(headers, r.Headers...)
-		p.entries[i].Record = stream.Record{Headers: headers[at:len(headers):len(headers)], Body: r.Body}
-		p.size += r.Metered()
+		p.entries[i].Record = r
 	}
-	p.stored = encode(p.entries)
+	p.stored = storedLen(p.entries)
 	return nil
 }
 
-func (p *Pending) weight() int { return len(p.stored) + 256 }
+func (p *Pending) weight() int { return p.stored + 256 }
 
 // settle ends the append: with err, or with what stage decided.
 func (p *Pending) settle(err error) {
@@ -157,7 +148,7 @@ func (p *Pending) settle(err error) {
 	} else {
 		p.ack = Ack{}
 	}
-	p.state, p.entries, p.stored = nil, nil, nil
+	p.state, p.entries = nil, nil
 	close(p.done)
 }
 
@@ -184,15 +175,17 @@ func (p *Pending) stage(g *group) {
 		h.oldest = max(h.arrival, g.now)
 	}
 	h.arrival = max(h.arrival, g.now)
-	putArrival(p.stored, h.arrival)
 	first, last := &p.entries[0], &p.entries[len(p.entries)-1]
 	h.next, h.time = last.Seq+1, uint64(last.Timestamp)
 	g.keyBuf = batchKey(g.keyBuf, st.key.basin, st.id, last.Seq)
-	g.set(g.keyBuf, p.stored)
+	at := g.batch.SetDeferred(len(g.keyBuf), p.stored)
+	copy(at.Key, g.keyBuf)
+	encode(at.Value, p.entries, h.arrival)
+	g.check(at.Finish())
 	for i := range p.entries {
 		h.command(&p.entries[i])
 	}
-	st.chunks = append(st.chunks, &chunk{of: st, entries: p.entries, size: len(p.stored) + 64*len(p.entries)})
+	st.chunks = append(st.chunks, &chunk{of: st, entries: p.entries, size: p.stored + 64*len(p.entries)})
 	p.state = st
 	p.ack.Start = stream.Position{Seq: first.Seq, Timestamp: first.Timestamp}
 	p.ack.End = stream.Position{Seq: h.next, Timestamp: last.Timestamp}
@@ -233,7 +226,6 @@ func (p *Pending) sequence(st *state, now uint64) error {
 		last = max(last, at)
 		p.entries[i].Seq = st.staged.next + uint64(i)
 		p.entries[i].Timestamp = stream.Timestamp(last)
-		putTime(p.stored, i, last)
 	}
 	return nil
 }

@@ -9,8 +9,7 @@ import (
 	"agentchat/shared/stream"
 )
 
-// A batch is stored as it is read: what is of fixed size first, so that the
-// committer can fill in times without moving anything, then lengths, then all
+// A batch is stored as it is read: what is of fixed size first, then lengths, then all
 // header text together (one string for a whole page), then the bodies.
 //
 //	version  1
@@ -27,8 +26,8 @@ const (
 
 var errCodec = errors.New("a stored batch does not parse")
 
-// encode returns the stored form of entries, without its times.
-func encode(entries []stream.Entry) []byte {
+// storedLen returns the length of the stored form of entries.
+func storedLen(entries []stream.Entry) int {
 	n := fixedLen + 8*len(entries)
 	for i := range entries {
 		r := &entries[i].Record
@@ -37,9 +36,18 @@ func encode(entries []stream.Entry) []byte {
 			n += uvarintLen(len(h.Name)) + uvarintLen(len(h.Value)) + len(h.Name) + len(h.Value)
 		}
 	}
-	b := make([]byte, fixedLen+8*len(entries), n)
+	return n
+}
+
+// encode writes the stored form of entries into b, which has storedLen bytes.
+func encode(b []byte, entries []stream.Entry, arrival int64) {
 	b[0] = batchVersion
+	binary.BigEndian.PutUint64(b[1:], uint64(arrival))
 	binary.BigEndian.PutUint32(b[9:], uint32(len(entries)))
+	b = b[:fixedLen]
+	for i := range entries {
+		b = binary.BigEndian.AppendUint64(b, uint64(entries[i].Timestamp))
+	}
 	for i := range entries {
 		r := &entries[i].Record
 		b = binary.AppendUvarint(b, uint64(len(r.Headers)))
@@ -55,13 +63,9 @@ func encode(entries []stream.Entry) []byte {
 			b = append(b, h.Value...)
 		}
 	}
-	// From here on the bodies are the stored ones: the caller's are the caller's again.
 	for i := range entries {
-		at := len(b)
 		b = append(b, entries[i].Body...)
-		entries[i].Body = b[at:len(b):len(b)]
 	}
-	return b
 }
 
 func uvarintLen(n int) int {
@@ -71,9 +75,6 @@ func uvarintLen(n int) int {
 	}
 	return l
 }
-
-func putArrival(b []byte, ms int64)        { binary.BigEndian.PutUint64(b[1:], uint64(ms)) }
-func putTime(b []byte, i int, time uint64) { binary.BigEndian.PutUint64(b[fixedLen+8*i:], time) }
 
 // A stored is the stored form of a batch, checked to hold its fixed part.
 type stored []byte

@@ -14,9 +14,9 @@ func FuzzStoredBatch(f *testing.F) {
 		{{Record: stream.Record{Body: []byte("a")}}},
 		{{}, {Record: stream.Record{Headers: []stream.Header{{Name: "from", Value: "alice"}, {Name: "id", Value: strings.Repeat("x", 300)}}}}},
 	} {
-		b := encode(entries)
-		putArrival(b, 1)
-		putTime(b, len(entries)-1, 2)
+		entries[len(entries)-1].Timestamp = 2
+		b := make([]byte, storedLen(entries))
+		encode(b, entries, 1)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -34,11 +34,8 @@ func FuzzStoredBatch(f *testing.F) {
 		if len(p.entries) != value.count() {
 			t.Fatalf("%d entries of %d", len(p.entries), value.count())
 		}
-		again := encode(p.entries)
-		putArrival(again, value.arrival())
-		for i := range p.entries {
-			putTime(again, i, uint64(p.entries[i].Timestamp))
-		}
+		again := make([]byte, storedLen(p.entries))
+		encode(again, p.entries, value.arrival())
 		q := page{limit: p.limit}
 		if _, err := q.add(again, 7, 7, 7+stream.MaxBatchRecords); err != nil {
 			t.Fatalf("written again: %v", err)

@@ -196,6 +196,7 @@ func (s *Store) Append(ctx context.Context, name stream.Name, in stream.Batch) (
 	if sumBatch(in) != sumBatch(own) {
 		s.t.Errorf("faultstream: call %d: the batch for %s was changed while Append was running", c.N, name)
 	}
+	s.given(name, in)
 	s.noteOutcome(name, own, err)
 	if err != nil {
 		return stream.Ack{}, err
@@ -214,7 +215,7 @@ func (s *Store) Read(ctx context.Context, name stream.Name, start stream.Start, 
 		page, err = s.inner.Read(ctx, name, start, limit)
 		return err
 	})
-	s.lend(name, page)
+	s.lend("a page of", name, page.Entries)
 	return page, err
 }
 
@@ -274,7 +275,7 @@ func (s *Store) Follow(ctx context.Context, name stream.Name, from uint64, idle 
 		ctx, _, f, end := s.begin(ctx, Call{Op: Follow, Name: name})
 		defer end()
 		live(ctx, f, s.inner.Follow(ctx, name, from, idle), func(page stream.Page, err error) bool {
-			s.lend(name, page)
+			s.lend("a page of", name, page.Entries)
 			if f.Kind != Short || len(page.Entries) < 2 {
 				return yield(page, err)
 			}

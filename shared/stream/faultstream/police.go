@@ -10,8 +10,9 @@ import (
 	"agentchat/shared/stream"
 )
 
-// A loan is a page that the caller got and must not write to.
+// A loan is what the caller got, or gave away, and must not write to.
 type loan struct {
+	what    string
 	name    stream.Name
 	entries []stream.Entry
 	sum     [32]byte
@@ -20,11 +21,11 @@ type loan struct {
 // maxLoans bounds what is checked, so that long tests don't keep all they read.
 const maxLoans = 256
 
-func (s *Store) lend(name stream.Name, page stream.Page) {
-	if len(page.Entries) == 0 {
+func (s *Store) lend(what string, name stream.Name, entries []stream.Entry) {
+	if len(entries) == 0 {
 		return
 	}
-	l := loan{name, page.Entries, sumEntries(page.Entries)}
+	l := loan{what, name, entries, sumEntries(entries)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.lent) == maxLoans {
@@ -36,7 +37,7 @@ func (s *Store) lend(name stream.Name, page stream.Page) {
 
 func (s *Store) check(l loan) {
 	if sumEntries(l.entries) != l.sum {
-		s.t.Errorf("faultstream: a page of %s from %d was written to after it was returned", l.name, l.entries[0].Seq)
+		s.t.Errorf("faultstream: %s %s from %d was written to afterwards", l.what, l.name, l.entries[0].Seq)
 	}
 }
 
@@ -77,6 +78,15 @@ func (s *Store) noteOutcome(name stream.Name, in stream.Batch, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unknown[key(name, in)] = in
+}
+
+// given notes that the records of in are the store's from now on.
+func (s *Store) given(name stream.Name, in stream.Batch) {
+	entries := make([]stream.Entry, len(in.Records))
+	for i, r := range in.Records {
+		entries[i].Record = r
+	}
+	s.lend("what was appended to", name, entries)
 }
 
 func clone(in stream.Batch) stream.Batch {

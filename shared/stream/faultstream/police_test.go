@@ -35,7 +35,7 @@ func TestMisuseIsTold(t *testing.T) {
 		{"nothing", func(t *testing.T, s *faultstream.Store) {
 			in := batch("mine")
 			_, _ = s.Append(t.Context(), inbox, in)
-			in.Records[0].Body[0] = 'x' // the caller's again
+			in.Records[0] = stream.Record{} // the caller's again
 			_, _ = s.Read(t.Context(), inbox, stream.Start{}, stream.Limit{})
 		}, nil, ""},
 		{"writing to a page", func(t *testing.T, s *faultstream.Store) {
@@ -45,7 +45,12 @@ func TestMisuseIsTold(t *testing.T) {
 				t.Fatal(err)
 			}
 			page.Entries[0].Body[0] = 'x'
-		}, nil, "written to after it was returned"},
+		}, nil, "a page of inbox/bob from 0 was written to"},
+		{"writing to what was appended", func(t *testing.T, s *faultstream.Store) {
+			in := batch("mine")
+			_, _ = s.Append(t.Context(), inbox, in)
+			in.Records[0].Body[0] = 'x'
+		}, nil, "what was appended to inbox/bob from 0 was written to"},
 		{"too many records", func(t *testing.T, s *faultstream.Store) {
 			_, _ = s.Append(t.Context(), inbox, stream.Batch{Records: make([]stream.Record, stream.MaxBatchRecords+1)})
 		}, nil, "1001 records"},

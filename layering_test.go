@@ -27,11 +27,11 @@ var layers = []struct {
 	packages []string
 }{
 	{"words", []string{"shared/ident", "shared/stream", "shared/api", "shared/route"}},
-	{"rules", []string{"shared/strictjson", "shared/valid", "shared/sse", "shared/cursor", "shared/agent", "shared/contact", "shared/signed", "shared/pii"}},
+	{"rules", []string{"shared/strictjson", "shared/valid", "shared/sse", "shared/cursor", "shared/agent", "shared/contact", "shared/signed", "shared/pii", "shared/chat"}},
 	{"state", []string{
 		"shared/deadline",
 		"shared/s2local/engine", "shared/stream/localstream", "shared/stream/s2stream", "shared/stream/faultstream",
-		"shared/stream/streamtest", "shared/stream/interleave", "shared/s2local/wire", "shared/journal", "shared/mailbox", "shared/directory", "shared/addressbook", "shared/monitor",
+		"shared/stream/streamtest", "shared/stream/interleave", "shared/s2local/wire", "shared/journal", "shared/mailbox", "shared/chatlog", "shared/directory", "shared/addressbook", "shared/monitor",
 	}},
 	{"service", []string{"shared/auth", "shared/env", "shared/openapi", "shared/serve", "shared/lambdahost", "shared/client", "shared/gateway", "shared/apitest"}},
 	{"functions", []string{"functions/..."}},

@@ -45,9 +45,15 @@ func TestAccess(t *testing.T) {
 		{"a key that was never minted", alice[:len(alice)-1] + "!", out, out, out, out, 0},
 	}
 	for _, r := range route.Table {
-		target := strings.NewReplacer("{agent}", "alice", "{contact}", "carol", "{message}", "m-1", "{key}", "k1").Replace(r.Path)
+		target := strings.NewReplacer("{agent}", "alice", "{contact}", "carol", "{message}", "m-1", "{key}", "k1", "{chat}", aChat, "{operation}", anOperation).Replace(r.Path)
+		if r.Access == route.Party && r.Method == http.MethodGet {
+			target += "?agent_id=alice"
+		}
 		for _, c := range callers {
-			want := map[route.Access]int{route.Public: yes, route.Any: c.any, route.Self: c.self, route.Operator: c.operator, route.Admin: c.admin}[r.Access]
+			want := map[route.Access]int{route.Public: yes, route.Any: c.any, route.Self: c.self, route.Operator: c.operator, route.Admin: c.admin, route.Party: c.self}[r.Access]
+			if r.Access == route.Party && r.Method != http.MethodGet {
+				want = c.any // who acts is in the body, which can't be read here; see TestActors
+			}
 			for _, v := range variants(r) {
 				before := len(w.store.Calls())
 				got := w.as(c.token, v.method, target, "{", v.header)
@@ -62,6 +68,61 @@ func TestAccess(t *testing.T) {
 	}
 	if log := w.log.String(); slices.ContainsFunc([]string{apiToken, adminToken, alice, bob, revoked, gone}, func(s string) bool { return strings.Contains(log, s) }) {
 		t.Errorf("the log holds a credential:\n%s", log)
+	}
+}
+
+const (
+	aChat       = "chat_0123456789abcdef0123456789abcdef"
+	anOperation = "op_0123456789012345678901234567890123456789012"
+)
+
+// Where a request says who acts, a key acts as its own agent only. That is
+// decided before the chat is looked up: who is refused learns nothing of it.
+func TestActors(t *testing.T) {
+	w := newWorld(t, nil)
+	w.register("alice", "bob")
+	alice, _ := w.mint("alice")
+	bob, _ := w.mint("bob")
+	const position = `"expected_position":"1","token":"own_0123456789012345678901"`
+	bodies := map[string]string{
+		"chats.create": `"peer_id":"carol"`, "chats.claim": `"claim_id":"c"`, "chats.permit": `"state":"denied"`,
+		"chats.send":        position + `,"message_id":"m","content":""`,
+		"chats.acknowledge": position + `,"peerStreamId":"s","peerGeneration":"0123456789abcdef","nextPosition":"1","batchId":"b_` + anOperation[3:] + `"`,
+	}
+	for _, r := range route.Table {
+		if r.Access != route.Party {
+			continue
+		}
+		ask := func(token, actor string) (code, calls int) {
+			t.Helper()
+			target, body := strings.NewReplacer("{chat}", aChat, "{operation}", anOperation).Replace(r.Path), ""
+			switch more, inBody := bodies[r.Op]; {
+			case inBody:
+				body = `{"agent_id":"` + actor + `",` + more + `}`
+			case r.Op == "chats.operation":
+				target += "?expected_position=1&agent_id=" + actor
+			default:
+				target += "?agent_id=" + actor
+			}
+			before := len(w.store.Calls())
+			got := w.as(token, r.Method, target, body, nil)
+			return got.Code, len(w.store.Calls()) - before
+		}
+		if code, calls := ask(bob, "alice"); code != http.StatusForbidden || calls > 1 {
+			t.Errorf("%s for alice with bob's key = %d after %d calls of the store; want 403, and a look at the key at most", r.Op, code, calls)
+		}
+		want := http.StatusNotFound // the chat, or the peer
+		if r.Op == "chats.list" {
+			want = http.StatusOK
+		}
+		for _, token := range []string{alice, apiToken} {
+			if code, _ := ask(token, "alice"); code != want {
+				t.Errorf("%s for alice = %d; want %d", r.Op, code, want)
+			}
+		}
+		if code, _ := ask(apiToken, ""); code != http.StatusBadRequest {
+			t.Errorf("%s for nobody = %d; want 400", r.Op, code)
+		}
 	}
 }
 

@@ -6,10 +6,12 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"agentchat/functions"
 	"agentchat/shared/apitest"
 	"agentchat/shared/env"
+	"agentchat/shared/signed"
 	"agentchat/shared/stream/localstream"
 )
 
@@ -29,7 +31,7 @@ func start() (*apitest.Service, error) {
 	log := new(logBuffer)
 	e, err := env.New(env.Options{
 		Store:  store,
-		Config: env.Config{APITokens: []string{apiToken}, AdminTokens: []string{adminToken}, Version: "test"},
+		Config: env.Config{APITokens: []string{apiToken}, AdminTokens: []string{adminToken}, Version: "test", SigningKeys: signingKeys()},
 		Log:    slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Sole:   true,
 	})
@@ -42,6 +44,15 @@ func start() (*apitest.Service, error) {
 		URL: s.URL, APIToken: apiToken, AdminToken: adminToken, Log: log.String,
 		Stop: func() error { s.Close(); closeStore(); return nil },
 	}, nil
+}
+
+// signingKeys returns new keys of signed chats.
+func signingKeys() *signed.Set {
+	keys, err := signed.NewSet(time.Now())
+	if err != nil {
+		panic(err) // no randomness
+	}
+	return keys
 }
 
 // A logBuffer is written and read concurrently.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"agentchat/functions/agents"
+	"agentchat/functions/chats"
 	"agentchat/functions/contacts"
 	"agentchat/functions/inbox"
 	"agentchat/functions/messages"
@@ -20,6 +21,7 @@ import (
 func Families() map[string]func(*env.Env) http.Handler {
 	return map[string]func(*env.Env) http.Handler{
 		"agents":   agents.New,
+		"chats":    chats.New,
 		"contacts": contacts.New,
 		"inbox":    inbox.New,
 		"messages": messages.New,

@@ -54,7 +54,7 @@ func TestContractWithinScope(t *testing.T) {
 		}
 		en, err := env.New(env.Options{
 			Store:  store,
-			Config: env.Config{APITokens: []string{apiToken}, AdminTokens: []string{adminToken}, Version: "test"},
+			Config: env.Config{APITokens: []string{apiToken}, AdminTokens: []string{adminToken}, Version: "test", SigningKeys: signingKeys()},
 			Log:    logger,
 			Sole:   true,
 		})

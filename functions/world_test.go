@@ -37,7 +37,7 @@ func worldOn(t testing.TB, store *faultstream.Store) *world {
 	w := &world{t: t, store: store, log: new(logBuffer), drain: make(chan struct{})}
 	e, err := env.New(env.Options{
 		Store:  w.store,
-		Config: env.Config{APITokens: []string{apiToken}, AdminTokens: []string{adminToken}},
+		Config: env.Config{APITokens: []string{apiToken}, AdminTokens: []string{adminToken}, SigningKeys: signingKeys()},
 		Log:    slog.New(slog.NewJSONHandler(w.log, nil)),
 
 		Draining: w.drain,

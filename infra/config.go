@@ -22,6 +22,9 @@ var settings = map[string]string{
 	"retention":    "how long inboxes keep a message, as 720h, at least 192h; default for ever",
 	"streamMaxAge": "longest life of a live stream, 10s to 14m; default 5m",
 	"corsOrigins":  "origins of browsers that may call, separated by commas; default none",
+	"chatGrants":   "open or required: whether a signed chat waits for the peer's permission; default open",
+	"agentKeys":    "required: signed chats are written with agent keys, not with the API token",
+	"piiPolicy":    "off, redact or reject: what is done with personal data in signed chats; default off",
 	"version":      "what /healthz says is running; make synth gives git's",
 	"domain":       "domain name of the service; needs certificate",
 	"certificate":  "ARN of the domain's ACM certificate in us-east-1",
@@ -50,6 +53,9 @@ type Config struct {
 	Retention    string // "": for ever
 	StreamMaxAge time.Duration
 	CORSOrigins  string
+	ChatGrants   string // "": open
+	AgentKeys    string // "": the API token may too
+	PIIPolicy    string // "": off
 	Version      string // "": none is told
 	Domain       string // "": CloudFront's own
 	Certificate  string
@@ -82,6 +88,9 @@ func parseConfig(get func(key string) string) (Config, error) {
 		Retention:    r.get("retention"),
 		StreamMaxAge: r.duration("streamMaxAge", 5*time.Minute, minAge, maxAge),
 		CORSOrigins:  r.match("corsOrigins", "", `\*|https?://[a-z0-9.-]+(:[0-9]+)?(,https?://[a-z0-9.-]+(:[0-9]+)?)*`),
+		ChatGrants:   r.match("chatGrants", "", `open|required`),
+		AgentKeys:    r.match("agentKeys", "", `required`),
+		PIIPolicy:    r.match("piiPolicy", "", `off|redact|reject`),
 		Version:      r.match("version", "", `[A-Za-z0-9._-]{1,64}`),
 		Domain:       r.match("domain", "", `([a-z0-9-]+\.)+[a-z]{2,}`),
 		Certificate:  r.match("certificate", "", `arn:aws:acm:us-east-1:[0-9]{12}:certificate/[0-9a-f-]+`),

@@ -32,7 +32,7 @@ func TestParseConfigAll(t *testing.T) {
 	got := config(deployments["full"])
 	want := Config{
 		Stage: "prod", Version: "v1.2.3", Basin: "acme-chat", S2Endpoint: "https://s2.example.org", Retention: "720h", StreamMaxAge: 10 * time.Minute,
-		CORSOrigins: "https://app.example.org", Domain: "chat.example.org",
+		CORSOrigins: "https://app.example.org", ChatGrants: "required", AgentKeys: "required", PIIPolicy: "redact", Domain: "chat.example.org",
 		Certificate: "arn:aws:acm:us-east-1:111122223333:certificate/0a1b2c3d-0000-4000-8000-000000000000",
 		WebACL:      "arn:aws:wafv2:us-east-1:111122223333:global/webacl/chat/0a1b2c3d-0000-4000-8000-000000000000",
 		Locks:       []string{"true", "2"}, AlarmsEmail: "ops@example.org", LogDays: 90, XRay: true,
@@ -66,6 +66,9 @@ func TestParseConfigRefuses(t *testing.T) {
 		{"streams longer than functions", []string{"streamMaxAge", "15m"}, "streamMaxAge"},
 		{"streams of parts of a second", []string{"streamMaxAge", "20500ms"}, "streamMaxAge"},
 		{"origin without scheme", []string{"corsOrigins", "app.example.org"}, "corsOrigins"},
+		{"grants of another word", []string{"chatGrants", "closed"}, "chatGrants"},
+		{"agent keys of another word", []string{"agentKeys", "true"}, "agentKeys"},
+		{"unknown policy", []string{"piiPolicy", "hide"}, "piiPolicy"},
 		{"origin in capitals", []string{"corsOrigins", "https://App.example.org"}, "corsOrigins"},
 		{"origin with a query", []string{"corsOrigins", "https://app.example.org,https://b.example.org?x"}, "corsOrigins"},
 		{"domain without certificate", []string{"domain", "chat.example.org"}, "domain"},

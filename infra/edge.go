@@ -77,11 +77,15 @@ func (d *deployment) newEdge() edge {
 		panic(fmt.Sprintf("infra: %d path patterns; a distribution has %d at most: group the paths of a family", len(paths), maxBehaviour))
 	}
 	for _, b := range paths { // one by one: a map of them would lose the order
-		dist.AddBehavior(&b.Pattern, origins[b.Family], &awscloudfront.AddBehaviorOptions{
+		options := &awscloudfront.AddBehaviorOptions{
 			AllowedMethods: awscloudfront.AllowedMethods_ALLOW_ALL(),
 			CachePolicy:    awscloudfront.CachePolicy_CACHING_DISABLED(), OriginRequestPolicy: awscloudfront.OriginRequestPolicy_ALL_VIEWER_EXCEPT_HOST_HEADER(),
 			Compress: jsii.Bool(false), ViewerProtocolPolicy: awscloudfront.ViewerProtocolPolicy_HTTPS_ONLY,
-		})
+		}
+		if b.Fresh > 0 {
+			options.CachePolicy, options.OriginRequestPolicy = d.keep(b.Fresh), nil
+		}
+		dist.AddBehavior(&b.Pattern, origins[b.Family], options)
 	}
 
 	accept(dist, "AwsSolutions-CFR1", "agents call from everywhere; whom to keep out is a web ACL's matter (setting waf)")
@@ -94,4 +98,18 @@ func (d *deployment) newEdge() edge {
 		return edge{dist, "https://" + *dist.DistributionDomainName()}
 	}
 	return edge{dist, "https://" + d.Domain}
+}
+
+// keep returns the cache policy of what anybody may keep: as long as the function
+// says, fresh seconds at most. The function sees what is in the key and no more,
+// so that no two callers are answered differently but by their origin.
+func (d *deployment) keep(fresh int) awscloudfront.ICachePolicy {
+	seconds := func(n int) awscdk.Duration { return awscdk.Duration_Seconds(jsii.Number(float64(n))) }
+	return awscloudfront.NewCachePolicy(d.stack, jsii.String(fmt.Sprintf("Fresh%d", fresh)), &awscloudfront.CachePolicyProps{
+		CachePolicyName: jsii.String(fmt.Sprintf("agent-chat-%s-fresh-%d", d.Stage, fresh)),
+		Comment:         jsii.String("agent-chat " + d.Stage + ": what is public"),
+		MinTtl:          seconds(0), DefaultTtl: seconds(0), MaxTtl: seconds(fresh),
+		HeaderBehavior:      awscloudfront.CacheHeaderBehavior_AllowList(jsii.String("Origin")),
+		QueryStringBehavior: awscloudfront.CacheQueryStringBehavior_None(), CookieBehavior: awscloudfront.CacheCookieBehavior_None(),
+	})
 }

@@ -172,7 +172,7 @@ func TestEdge(t *testing.T) {
 
 		var got []behaviour
 		for _, b := range list(at(dist, "CacheBehaviors")) {
-			got = append(got, behaviour{at(b, "PathPattern").(string), families[at(b, "TargetOriginId").(string)]})
+			got = append(got, behaviour{at(b, "PathPattern").(string), families[at(b, "TargetOriginId").(string)], freshOf(d.template, at(b, "CachePolicyId"))})
 		}
 		if want := behaviours(route.Table); !slices.Equal(got, want) {
 			t.Errorf("behaviours are %v; want %v", got, want)
@@ -196,4 +196,15 @@ func TestEdge(t *testing.T) {
 			t.Errorf("aliases %v; want %q", aliases, c.Domain)
 		}
 	})
+}
+
+// freshOf returns for how long a behaviour keeps what the function lets it keep.
+func freshOf(tpl template, policy any) int {
+	ref, own := policy.(map[string]any)
+	for _, p := range tpl.of("AWS::CloudFront::CachePolicy") {
+		if own && ref["Ref"] == p.id {
+			return int(at(p.properties, "CachePolicyConfig", "MaxTTL").(float64))
+		}
+	}
+	return 0 // AWS's own policy, which keeps nothing
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
@@ -101,6 +102,15 @@ func (d *deployment) environment(needs route.Family) (environment map[string]*st
 	} {
 		if value != "" {
 			environment[name] = &value
+		}
+	}
+	if slices.Contains(needs.Secrets, route.SigningKeys) {
+		for name, value := range map[string]string{
+			"AGENT_CHAT_CHAT_GRANTS": d.ChatGrants, "AGENT_CHAT_CHATS_AGENT_KEYS": d.AgentKeys, "AGENT_CHAT_PII_POLICY": d.PIIPolicy,
+		} {
+			if value != "" {
+				environment[name] = &value
+			}
 		}
 	}
 	give := func(name route.Secret, secrets ...awssecretsmanager.Secret) {

@@ -35,7 +35,7 @@ var deployments = map[string]map[string]string{
 	"default": {},
 	"full": {
 		"stage": "prod", "version": "v1.2.3", "basin": "acme-chat", "s2Endpoint": "https://s2.example.org", "retention": "720h", "streamMaxAge": "10m",
-		"corsOrigins": "https://app.example.org", "domain": "chat.example.org",
+		"corsOrigins": "https://app.example.org", "chatGrants": "required", "agentKeys": "required", "piiPolicy": "redact", "domain": "chat.example.org",
 		"certificate": "arn:aws:acm:us-east-1:111122223333:certificate/0a1b2c3d-0000-4000-8000-000000000000",
 		"waf":         "arn:aws:wafv2:us-east-1:111122223333:global/webacl/chat/0a1b2c3d-0000-4000-8000-000000000000",
 		"lock":        "true,2", "alarmsEmail": "ops@example.org", "logDays": "90", "xray": "true", "reserve": "inbox:200,messages:100", "accountLimit": "1000",

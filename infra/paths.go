@@ -9,7 +9,11 @@ import (
 )
 
 // A behaviour sends what matches a path pattern of CloudFront's to a family.
-type behaviour struct{ Pattern, Family string }
+// What anybody may keep, Fresh seconds long, CloudFront keeps too.
+type behaviour struct {
+	Pattern, Family string
+	Fresh           int
+}
 
 // fallback is the family that answers what no pattern matches, with its 404.
 const fallback = "service"
@@ -27,7 +31,7 @@ var param = regexp.MustCompile(`\{[a-z]+\}`)
 func behaviours(table []route.Route) []behaviour {
 	var all []behaviour
 	for _, r := range table {
-		all = append(all, behaviour{param.ReplaceAllString(r.Path, "*"), r.Family()})
+		all = append(all, behaviour{param.ReplaceAllString(r.Path, "*"), r.Family(), r.Fresh})
 	}
 	slices.SortFunc(all, func(a, b behaviour) int {
 		if d := strings.Count(b.Pattern, "/") - strings.Count(a.Pattern, "/"); d != 0 {

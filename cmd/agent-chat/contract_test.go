@@ -11,8 +11,10 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"agentchat/shared/apitest"
+	"agentchat/shared/signed"
 )
 
 const auditor = "auditor-token-0123456789"
@@ -71,7 +73,11 @@ func TestContractOverS2(t *testing.T) {
 	if err != nil || parsed != nil || endpoint.Host == "" {
 		t.Fatalf("agent-chat s2 said %q, %v", line, err)
 	}
+	keys, err := signed.NewSet(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
 	contract(t, true, none, func(n string) []string {
-		return []string{"AGENT_CHAT_S2_TOKEN=" + token, "AGENT_CHAT_S2_ENDPOINT=" + endpoint.String(), fmt.Sprintf("AGENT_CHAT_BASIN=contract-%s", n)}
+		return []string{"AGENT_CHAT_SIGNING_KEYS=" + string(keys.Private()), "AGENT_CHAT_S2_TOKEN=" + token, "AGENT_CHAT_S2_ENDPOINT=" + endpoint.String(), fmt.Sprintf("AGENT_CHAT_BASIN=contract-%s", n)}
 	})
 }

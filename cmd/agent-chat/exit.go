@@ -143,8 +143,8 @@ func advice(err error) string {
 		return "Nothing was done. The server can't reach its store just now; its log says why."
 	case p.First != nil:
 		return fmt.Sprintf("The first position that can be read is %d: --cursor %d", *p.First, *p.First)
-	case p.Tail != nil:
-		return fmt.Sprintf("The inbox ends at %d: --cursor %d", *p.Tail, *p.Tail)
+	case p.Tail != nil && !p.Tail.Text:
+		return fmt.Sprintf("The inbox ends at %d: --cursor %d", p.Tail.At, p.Tail.At)
 	case p.Code == api.AmbiguousMessageID:
 		names := make([]string, len(p.Senders))
 		for i, s := range p.Senders {

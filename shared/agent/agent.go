@@ -81,6 +81,7 @@ func (s *State) Info(id ident.Agent) api.AgentInfo {
 		Agent:            id,
 		DisplayName:      s.Profile.DisplayName,
 		Endpoint:         s.Profile.Endpoint,
+		Image:            s.Profile.Image,
 		Capabilities:     append([]string{}, s.Profile.Capabilities...),
 		PublicKey:        s.Profile.PublicKey,
 		Labels:           labels,

@@ -103,7 +103,7 @@ func Call(id ident.Agent) string {
 
 // equal holds nil and empty lists and maps for the same, as Info does.
 func equal(a, b api.Profile) bool {
-	return a.DisplayName == b.DisplayName && a.Endpoint == b.Endpoint && a.PublicKey == b.PublicKey &&
+	return a.DisplayName == b.DisplayName && a.Endpoint == b.Endpoint && a.Image == b.Image && a.PublicKey == b.PublicKey &&
 		slices.Equal(a.Capabilities, b.Capabilities) && slices.Equal(a.ProtocolVersions, b.ProtocolVersions) &&
 		maps.Equal(a.Labels, b.Labels)
 }

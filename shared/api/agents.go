@@ -10,8 +10,9 @@ import (
 // connects to Endpoint.
 type Profile struct {
 	DisplayName      string            `json:"display_name,omitempty" doc:"At most 256 bytes."`
-	Endpoint         string            `json:"endpoint,omitempty" doc:"An https URL without user info. The server never connects to it."` // at most 2 KiB
-	Capabilities     []string          `json:"capabilities,omitempty" doc:"What the agent can do."`                                       // at most 64, of 1-128 bytes
+	Endpoint         string            `json:"endpoint,omitempty" doc:"An https URL without user info. The server never connects to it."`            // at most 2 KiB
+	Image            string            `json:"image,omitempty" doc:"An https URL without user info, of a picture. The server never connects to it."` // at most 2 KiB
+	Capabilities     []string          `json:"capabilities,omitempty" doc:"What the agent can do."`                                                  // at most 64, of 1-128 bytes
 	PublicKey        string            `json:"public_key,omitempty" doc:"At most 4 KiB."`
 	Labels           map[string]string `json:"labels,omitempty" doc:"At most 16 KiB, keys and values together."`                        // at most 64; keys 1-128 bytes, values at most 4 KiB
 	ProtocolVersions []string          `json:"protocol_versions,omitempty" doc:"Versions that the agent speaks, as MAJOR.MINOR.PATCH."` // at most 16
@@ -28,6 +29,7 @@ type AgentInfo struct {
 	Agent            ident.Agent       `json:"agent" doc:"The agent."`
 	DisplayName      string            `json:"display_name" doc:"At most 256 bytes."`
 	Endpoint         string            `json:"endpoint" doc:"An https URL without user info. The server never connects to it."`
+	Image            string            `json:"image,omitempty" doc:"An https URL without user info, of a picture; absent if there is none."`
 	Capabilities     []string          `json:"capabilities" doc:"What the agent can do."`
 	PublicKey        string            `json:"public_key" doc:"At most 4 KiB."`
 	Labels           map[string]string `json:"labels" doc:"At most 16 KiB, keys and values together."`

@@ -33,7 +33,7 @@ const (
 	NotAContactShare     Code = "not_a_contact_share"    // what was received under the id holds no card
 	ReceiptMisaddressed  Code = "receipt_misaddressed"   // the message is of another sender
 	ReceiptOfReceipt     Code = "receipt_of_receipt"     // receipts are answered by none
-	GenerationChanged    Code = "generation_changed"     // a position of an earlier registration: member "first"
+	GenerationChanged    Code = "generation_changed"     // a position of an earlier registration: member "first"; without it, a chat's stream is another one
 	HistoryTrimmed       Code = "history_trimmed"        // a position before the retained start: member "first"
 	CursorExpired        Code = "cursor_expired"         // a cursor of the monitor whose checkpoint is no more; begin without one
 	BodyTooLarge         Code = "body_too_large"         // over Limits.BodyBytes
@@ -47,6 +47,24 @@ const (
 	Busy                 Code = "busy"                   // overtaken by other writers for too long; see Retry-After
 	SearchIncomplete     Code = "search_incomplete"      // more records than one call may search; narrow it
 	OutcomeUnknown       Code = "outcome_unknown"        // MAY HAVE BEEN WRITTEN: repeat with the same id only; without an id, look first
+)
+
+// The codes of signed chats.
+const (
+	ChatNotFound       Code = "chat_not_found"           // no such chat, or one that the caller is no party to
+	ChatsDisabled      Code = "chats_disabled"           // the server has no keys to sign with
+	InvalidCursor      Code = "invalid_cursor"           // a cursor that was altered, or is of another chat, reader or stream
+	PermissionRequired Code = "permission_required"      // the recipient has not allowed it yet
+	PermissionDenied   Code = "permission_denied"        // the recipient does not allow it
+	ClaimStale         Code = "claim_stale"              // owner or tail are not as reviewed: members "owner", "tail"
+	OwnerReplaced      Code = "owner_replaced"           // another owner took the direction: member "owner"
+	PositionTaken      Code = "position_taken"           // the direction's tail is not the expected one: member "tail"
+	StreamMissing      Code = "stream_missing"           // a stream of the chat is gone; an operator must look
+	PrefixUnavailable  Code = "prefix_unavailable"       // records of the chat are gone; an operator must look
+	BatchUnknown       Code = "batch_unknown"            // no batch that was presented since the last receipt
+	AppendTooLarge     Code = "append_too_large"         // over Limits.ChatAppendBytes
+	PIIRejected        Code = "pii_rejected"             // personal data that the policy does not let through: member "types"
+	DeliveryUnknown    Code = "delivery_outcome_unknown" // MAY HAVE BEEN WRITTEN: look "operation_id" up before anything else
 )
 
 // A Trait is what follows from a Code.
@@ -130,18 +148,53 @@ func (c Code) Trait() Trait {
 		return Trait{Status: http.StatusServiceUnavailable, Title: "Search incomplete", Retry: true}
 	case OutcomeUnknown:
 		return Trait{Status: http.StatusServiceUnavailable, Title: "Outcome unknown", Unknown: true}
+	case ChatNotFound:
+		return Trait{Status: http.StatusNotFound, Title: "Chat not found"}
+	case ChatsDisabled:
+		return Trait{Status: http.StatusNotFound, Title: "Signed chats are off"}
+	case InvalidCursor:
+		return Trait{Status: http.StatusBadRequest, Title: "Invalid cursor"}
+	case PermissionRequired:
+		return Trait{Status: http.StatusForbidden, Title: "Permission required"}
+	case PermissionDenied:
+		return Trait{Status: http.StatusForbidden, Title: "Permission denied"}
+	case ClaimStale:
+		return Trait{Status: http.StatusConflict, Title: "Claim of what is no longer so"}
+	case OwnerReplaced:
+		return Trait{Status: http.StatusConflict, Title: "Owner replaced"}
+	case PositionTaken:
+		return Trait{Status: http.StatusConflict, Title: "Position taken"}
+	case StreamMissing:
+		return Trait{Status: http.StatusConflict, Title: "Stream missing"}
+	case PrefixUnavailable:
+		return Trait{Status: http.StatusGone, Title: "Records no longer retained"}
+	case BatchUnknown:
+		return Trait{Status: http.StatusConflict, Title: "Batch not presented"}
+	case AppendTooLarge:
+		return Trait{Status: http.StatusRequestEntityTooLarge, Title: "Append too large"}
+	case PIIRejected:
+		return Trait{Status: http.StatusUnprocessableEntity, Title: "Personal data"}
+	case DeliveryUnknown:
+		return Trait{Status: http.StatusServiceUnavailable, Title: "Delivery outcome unknown", Unknown: true}
 	case Internal:
 	}
 	return Trait{Status: http.StatusInternalServerError, Title: "Internal error"}
 }
 
+// StreamChanged is the trait of GenerationChanged where a stream is not the one
+// that a chat was made with.
+func StreamChanged() Trait {
+	return Trait{Status: http.StatusConflict, Title: "Stream of another generation"}
+}
+
 // Codes returns every code, in the order of their statuses.
 func Codes() []Code {
 	return []Code{
-		InvalidJSON, UnknownField, RepeatedField, Invalid, MissingCredential, UnknownCredential, Forbidden, NotFound,
-		AgentNotRegistered, RecipientNotFound, MessageNotFound, KeyNotFound, ContactNotFound, MonitorDisabled, MethodNotAllowed, AmbiguousMessageID, IDReused,
-		ContactExists, ContactsFull, NotAContactShare, ReceiptMisaddressed, ReceiptOfReceipt,
-		GenerationChanged, HistoryTrimmed, CursorExpired, BodyTooLarge, RecordTooLarge, UnsupportedMediaType, CursorBeyondTail, RateLimited,
-		Internal, StateLost, Unavailable, Busy, SearchIncomplete, OutcomeUnknown,
+		InvalidJSON, UnknownField, RepeatedField, Invalid, InvalidCursor, MissingCredential, UnknownCredential, Forbidden, PermissionRequired,
+		PermissionDenied, NotFound, AgentNotRegistered, RecipientNotFound, MessageNotFound, KeyNotFound, ContactNotFound, MonitorDisabled, ChatNotFound, ChatsDisabled,
+		MethodNotAllowed, AmbiguousMessageID, IDReused, ContactExists, ContactsFull, NotAContactShare, ReceiptMisaddressed, ReceiptOfReceipt,
+		ClaimStale, OwnerReplaced, PositionTaken, StreamMissing, BatchUnknown,
+		GenerationChanged, HistoryTrimmed, CursorExpired, PrefixUnavailable, BodyTooLarge, RecordTooLarge, AppendTooLarge, UnsupportedMediaType,
+		CursorBeyondTail, PIIRejected, RateLimited, Internal, StateLost, Unavailable, Busy, SearchIncomplete, OutcomeUnknown, DeliveryUnknown,
 	}
 }

@@ -51,6 +51,19 @@ func TestEnumerations(t *testing.T) {
 	}
 }
 
+// TestChatWords: each list of a chat's words has every one of them.
+func TestChatWords(t *testing.T) {
+	if diff := cmp.Diff(constants[api.Permission](t, "chats.go", "Permission"), api.Permissions()); diff != "" {
+		t.Errorf("Permissions (-constants +listed):\n%s", diff)
+	}
+	if diff := cmp.Diff(constants[api.PIIPolicy](t, "chats.go", "PIIPolicy"), api.PIIPolicies()); diff != "" {
+		t.Errorf("PIIPolicies (-constants +listed):\n%s", diff)
+	}
+	if diff := cmp.Diff(constants[api.OperationOutcome](t, "chats.go", "OperationOutcome"), api.OperationOutcomes()); diff != "" {
+		t.Errorf("OperationOutcomes (-constants +listed):\n%s", diff)
+	}
+}
+
 // constants returns the values of the string constants of a type that a file declares.
 func constants[T ~string](t *testing.T, name, typ string) (values []T) {
 	t.Helper()

@@ -32,9 +32,11 @@ const (
 	MaxKeys          = 64     // live keys of an agent
 	MaxAgentFilters  = 1000   // agents that a reader of the monitor may name
 	MaxDetailBytes   = 4 << 10
-	MaxContacts      = 20_000   // of an address book
-	MaxContactsBytes = 16 << 20 // of an address book, as JSON
-	IDKeptDays       = 7        // how long a repeated id is recognised
+	MaxContacts      = 20_000    // of an address book
+	MaxContactsBytes = 16 << 20  // of an address book, as JSON
+	MaxChatAppend    = 256 << 10 // of one append to a chat: records as S2 meters them, position and token
+	ChatRepeats      = 1000      // records of a direction among which a repeated message id is recognised
+	IDKeptDays       = 7         // how long a repeated id is recognised
 )
 
 // Limits is every number a client may need, as GET /v1/limits answers.
@@ -69,6 +71,8 @@ type Limits struct {
 	SearchRecords      int `json:"search_records"`
 	AgentFilters       int `json:"agent_filters" doc:"The most agents that a reader of the monitor may name."`
 	KeysPerAgent       int `json:"keys_per_agent"`
+	ChatAppendBytes    int `json:"chat_append_bytes" doc:"The most bytes of one append to a signed chat: its records as the store meters them, position and token."`
+	ChatRepeats        int `json:"chat_repeats" doc:"Among how many of the latest records of a direction a repeated message id is recognised."`
 	IDKeptDays         int `json:"id_kept_days"`
 	ReceiptDetailBytes int `json:"receipt_detail_bytes"`
 	Contacts           int `json:"contacts" doc:"The most contacts of an address book."`

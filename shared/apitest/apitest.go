@@ -70,8 +70,8 @@
 //	follow NAME PATH        opens a stream of events; its head is the last answer, and a
 //	                        refusal is an answer as any
 //	event NAME [ID]         waits for an event, which is then the last answer's body; its
-//	                        id is the position behind its delivery, and on the monitor
-//	                        the delivery's cursor
+//	                        id is the position behind its delivery, on the monitor the
+//	                        delivery's cursor, and of a chat a cursor
 //	problem NAME CODE       waits for an event that tells of a fault, and the end
 //	comment NAME [TEXT]     waits for a comment, which must come before any event
 //	cut NAME                breaks the connection
@@ -79,7 +79,7 @@
 //	closed NAME             waits for the server to end it, with no event before
 //
 // The bytes of every stream are checked as they come: it begins with a comment;
-// only envelopes carry ids, and an id is the last field; retry stands in an event; a
+// only envelopes, and records of a chat, carry ids, and an id is the last field; retry stands in an event; a
 // comment has no blank line behind it; there is no CR.
 package apitest
 

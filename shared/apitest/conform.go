@@ -66,7 +66,7 @@ func failed(r *http.Request, a *answer) error {
 	if err != nil {
 		return err
 	}
-	t := p.Code.Trait()
+	t := p.Trait()
 	if (a.header.Get("Retry-After") != "") != t.Retry {
 		return fmt.Errorf("Retry-After %q with code %s", a.header.Get("Retry-After"), p.Code)
 	}
@@ -92,13 +92,14 @@ func parseProblem(doc []byte) (api.Problem, error) {
 	if err := json.Unmarshal(doc, &p, json.RejectUnknownMembers(true)); err != nil {
 		return p, fmt.Errorf("problem document: %w", err)
 	}
-	t := p.Code.Trait()
+	t := p.Trait()
 	switch {
 	case !slices.Contains(api.Codes(), p.Code):
 		return p, fmt.Errorf("unknown code %q", p.Code)
 	case p.Type != "about:blank" || p.Title != t.Title || p.Status != t.Status || p.Detail == "":
 		return p, fmt.Errorf("type %q, title %q, status %d, detail %q with code %s", p.Type, p.Title, p.Status, p.Detail, p.Code)
-	case (p.Outcome == "unknown") != t.Unknown || (p.Retry == "same id only") != (p.Message != "") || (p.Retry == "inspect") != (t.Unknown && p.Message == ""):
+	case (p.Outcome == "unknown") != t.Unknown || (p.Retry == "same id only") != (p.Message != "" || p.Claim != "") ||
+		(p.Retry == "inspect") != (t.Unknown && p.Message == "" && p.Claim == ""):
 		return p, fmt.Errorf("outcome %q, retry %q with code %s", p.Outcome, p.Retry, p.Code)
 	}
 	return p, nil

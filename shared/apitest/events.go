@@ -24,6 +24,9 @@ type kind string
 
 const (
 	envelopes kind = "envelope"
+	messages  kind = "message" // of a chat, like the next two
+	receipts  kind = "receipt"
+	fences    kind = "fence"
 	problems  kind = "problem"
 	comments  kind = "comment"
 	ends      kind = "end"
@@ -135,6 +138,11 @@ func (b *block) whole() (item, error) {
 	case envelopes:
 		if want, err := behind(it.data); err != nil || it.id != want {
 			return item{}, fmt.Errorf("the id %q, %w; want %q of %s", it.id, err, want, it.data)
+		}
+	case messages, receipts, fences:
+		t, err := stringAt(it.data, "/record/type")
+		if it.id == "" || err != nil || t != map[kind]string{messages: "chat.message", receipts: "chat.receipt", fences: "chat.writer_fence"}[it.kind] {
+			return item{}, fmt.Errorf("the event %s with the id %q, %w: %s", it.kind, it.id, err, it.data)
 		}
 	case comments, ends:
 		fallthrough

@@ -158,8 +158,8 @@ func event(ts *testscript.TestScript, neg bool, args []string) {
 	st := following(ts, args[0])
 	begun := time.Now()
 	it := st.nextEvent(ts)
-	if it.kind != envelopes {
-		ts.Fatalf("%s: %s; want an envelope", st.target, it)
+	if it.kind == problems || it.kind == ends {
+		ts.Fatalf("%s: %s; want an event", st.target, it)
 	}
 	if len(args) == 2 && it.id != args[1] {
 		ts.Fatalf("%s: id = %s; want %s\n%s", st.target, it.id, args[1], it.data)

@@ -38,8 +38,8 @@ func (k CallerKind) String() string {
 	return "anonymous"
 }
 
-// May returns nil if c may call r for the agent in the path ("" if none, or if
-// it is malformed), else an *api.Error: 401 for an anonymous caller, 403 for the
+// May returns nil if c may call r for the agent in the path, or the one that acts
+// ("" if none, or if it is malformed), else an *api.Error: 401 for an anonymous caller, 403 for the
 // wrong one. It looks nothing up: a refusal is the same whether or not the
 // target exists.
 func (c Caller) May(r route.Route, of ident.Agent) error {
@@ -56,9 +56,9 @@ func (c Caller) May(r route.Route, of ident.Agent) error {
 		return api.Errorf(api.Forbidden, "this needs the admin token, which opens nothing else")
 	case c.Kind == Operator, r.Access == route.Any:
 		return nil
-	case r.Access == route.Self && of != "" && c.Agent == of:
+	case (r.Access == route.Self || r.Access == route.Party) && of != "" && c.Agent == of:
 		return nil
-	case r.Access == route.Self:
+	case r.Access == route.Self || r.Access == route.Party:
 		return api.Errorf(api.Forbidden, "an agent key acts as its own agent only")
 	}
 	return api.Errorf(api.Forbidden, "this needs the API token; an agent key may not do it")

@@ -25,6 +25,7 @@ func TestMay(t *testing.T) {
 		route.Public:   {"nobody": y, "operator": y, "admin": y, "alice": y, "bob": y},
 		route.Any:      {"nobody": m, "operator": y, "admin": no, "alice": y, "bob": y},
 		route.Self:     {"nobody": m, "operator": y, "admin": no, "alice": y, "bob": no},
+		route.Party:    {"nobody": m, "operator": y, "admin": no, "alice": y, "bob": no}, // alice acts
 		route.Operator: {"nobody": m, "operator": y, "admin": no, "alice": no, "bob": no},
 		route.Admin:    {"nobody": m, "operator": no, "admin": y, "alice": no, "bob": no},
 	}

@@ -125,7 +125,7 @@ func repeatable(err error, harmless func(error) bool) bool {
 	case errors.Is(err, ErrUnknown):
 		return harmless(err)
 	case e.Problem.Code != "":
-		return e.Problem.Code.Trait().Retry
+		return e.Problem.Trait().Retry
 	}
 	return harmless(err)
 }

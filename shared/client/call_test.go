@@ -142,6 +142,39 @@ func TestEveryOperation(t *testing.T) {
 			return err
 		},
 		func() error { _, err := c.Monitor(ctx, api.MonitorRequest{Limit: &one}); return err },
+		func() error {
+			_, err := c.CreateChat(ctx, api.CreateChatRequest{AgentID: "alice", PeerID: "bob"})
+			return err
+		},
+		func() error { _, err := c.Chats(ctx, api.ListChatsRequest{AgentID: "alice"}); return err },
+		func() error { _, err := c.Chat(ctx, api.ChatRequest{Chat: "c", AgentID: "alice"}); return err },
+		func() error {
+			_, err := c.ClaimDirection(ctx, api.ClaimRequest{Chat: "c", AgentID: "alice"})
+			return err
+		},
+		func() error {
+			_, err := c.SendToChat(ctx, api.ChatMessageRequest{Chat: "c", AgentID: "alice"})
+			return err
+		},
+		func() error {
+			_, err := c.AcknowledgeBatch(ctx, api.ChatReceiptRequest{Chat: "c", AgentID: "alice"})
+			return err
+		},
+		func() error { _, err := c.Batch(ctx, api.BatchRequest{Chat: "c", AgentID: "alice"}); return err },
+		func() error {
+			_, err := c.Operation(ctx, api.OperationRequest{Chat: "c", Operation: "op", AgentID: "alice"})
+			return err
+		},
+		func() error { _, err := c.Permissions(ctx, api.ChatRequest{Chat: "c", AgentID: "alice"}); return err },
+		func() error {
+			_, err := c.SetPermissions(ctx, api.PermissionsRequest{Chat: "c", AgentID: "alice"})
+			return err
+		},
+		func() error {
+			_, err := c.Transcript(ctx, api.TranscriptRequest{Chat: "c", AgentID: "alice"})
+			return err
+		},
+		func() error { _, err := c.PublicKeys(ctx); return err },
 		func() error { _, err := c.Health(ctx); return err },
 		func() error { _, err := c.Ready(ctx); return err },
 		func() error { _, err := c.Limits(ctx); return err },

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 
+	"agentchat/shared/api"
 	"agentchat/shared/auth"
 	"agentchat/shared/ident"
 	"agentchat/shared/signed"
@@ -28,6 +30,9 @@ const (
 	Version      = "AGENT_CHAT_VERSION"
 	OriginLock   = "AGENT_CHAT_ORIGIN_LOCK" // of a Lambda function: see lambdahost
 	SigningKeys  = "AGENT_CHAT_SIGNING_KEYS"
+	AgentKeys    = "AGENT_CHAT_CHATS_AGENT_KEYS"
+	ChatGrants   = "AGENT_CHAT_CHAT_GRANTS"
+	PIIPolicy    = "AGENT_CHAT_PII_POLICY"
 	URL          = "AGENT_CHAT_URL"
 	Token        = "AGENT_CHAT_TOKEN"
 	Agent        = "AGENT_CHAT_AGENT"
@@ -52,6 +57,9 @@ type Config struct {
 	Origins      []string      // CORS
 	Version      string        // default: what the binary was built from
 	SigningKeys  *signed.Set   // of signed chats; nil: none
+	AgentKeys    bool          // what is written to signed chats takes an agent key, not the API token
+	ChatGrants   bool          // what a chat's creator sends waits for the peer's permission
+	PIIPolicy    api.PIIPolicy // of signed chats; "": off
 }
 
 // Read reads the server's variables; unset and empty are the same. It opens
@@ -71,6 +79,9 @@ func Read(getenv func(string) string) (Config, error) {
 		Origins:      read(&r, CORSOrigins, origins),
 		Version:      read(&r, Version, version),
 		SigningKeys:  read(&r, SigningKeys, keys),
+		AgentKeys:    read(&r, AgentKeys, requiredOr("")),
+		ChatGrants:   read(&r, ChatGrants, requiredOr("open")),
+		PIIPolicy:    read(&r, PIIPolicy, policy),
 	}
 	if c.Basin == "" {
 		c.Basin = defaultBasin
@@ -146,6 +157,28 @@ func version(s string) (string, error) {
 }
 
 func keys(s string) (*signed.Set, error) { return signed.ParseSet([]byte(s)) }
+
+// requiredOr takes "required", and what else there is to say.
+func requiredOr(other string) func(string) (bool, error) {
+	return func(s string) (bool, error) {
+		switch {
+		case s == "required":
+			return true, nil
+		case s == other:
+			return false, nil
+		case other == "":
+			return false, errors.New("not required, which is all there is to say; leave it out otherwise")
+		}
+		return false, fmt.Errorf("neither required nor %s", other)
+	}
+}
+
+func policy(s string) (api.PIIPolicy, error) {
+	if p := api.PIIPolicy(s); slices.Contains(api.PIIPolicies(), p) {
+		return p, nil
+	}
+	return "", fmt.Errorf("none of %v", api.PIIPolicies())
+}
 
 func basin(s string) (string, error) { return s, stream.CheckBasins(s) }
 

@@ -17,6 +17,7 @@ import (
 	"agentchat/shared/gateway"
 	"agentchat/shared/s2local/engine"
 	"agentchat/shared/s2local/wire"
+	"agentchat/shared/signed"
 	"agentchat/shared/stream/localstream"
 )
 
@@ -60,7 +61,11 @@ func start(dir string, change ...func(name string, f *gateway.Function)) (*servi
 	if err != nil {
 		return nil, err
 	}
-	fs, err := gateway.Bootstraps(dir,
+	keys, err := signed.NewSet(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	fs, err := gateway.Bootstraps(dir, env.SigningKeys+"="+string(keys.Private()),
 		env.APIToken+"="+apiToken, env.AdminToken+"="+adminToken, env.S2Token+"="+s2Token, env.S2Endpoint+"="+s2, env.Basin+"="+basin)
 	if err != nil {
 		stopS2()

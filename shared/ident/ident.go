@@ -64,6 +64,13 @@ type Owner string
 // characters of base64url. It is a credential.
 type OwnerToken string
 
+// A Claim is the id of one claim of ownership, chosen by who claims or made by
+// NewClaim: 1-128 of A-Z a-z 0-9 . _ : - beginning and ending with a letter or number.
+type Claim string
+
+// ParseClaim returns s as a Claim, or an error that says what is wrong.
+func ParseClaim(s string) (Claim, error) { return parse[Claim](s) }
+
 // ParseAgent returns s as an Agent, or an error that says what is wrong.
 func ParseAgent(s string) (Agent, error) { return parse[Agent](s) }
 
@@ -121,6 +128,9 @@ func (g *Generation) UnmarshalText(b []byte) error { return set(g, b) }
 // UnmarshalText sets k to the key id in b.
 func (k *Key) UnmarshalText(b []byte) error { return set(k, b) }
 
+// UnmarshalText sets c to the claim id in b.
+func (c *Claim) UnmarshalText(b []byte) error { return set(c, b) }
+
 // UnmarshalText sets c to the chat id in b.
 func (c *Chat) UnmarshalText(b []byte) error { return set(c, b) }
 
@@ -176,6 +186,13 @@ func (Generation) rule() rule {
 
 func (Key) rule() rule {
 	return rule{noun: "a key id", max: 32, inner: lower + digit, outer: lower + digit, shape: "1-32 lower-case letters or digits"}
+}
+
+func (Claim) rule() rule {
+	return rule{
+		noun: "a claim id", max: 128, inner: alnum + "._:-", outer: alnum,
+		shape: "1-128 letters, digits, '.', '_', ':' or '-', beginning and ending with a letter or digit",
+	}
 }
 
 func (Chat) rule() rule {

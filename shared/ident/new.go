@@ -12,6 +12,7 @@ const (
 	messagePrefix      = "msg_"
 	conversationPrefix = "conv_"
 	requestPrefix      = "req_"
+	claimPrefix        = "claim_"
 )
 
 // NewMessage makes a message id: "msg_" and the 32 hexadecimal digits of a
@@ -48,6 +49,13 @@ func NewGeneration(random io.Reader) Generation {
 	var b [8]byte
 	fill(b[:], random)
 	return Generation(written("", b[:]))
+}
+
+// NewClaim makes the id of a claim: "claim_" and 32 hexadecimal digits.
+func NewClaim(random io.Reader) Claim {
+	var b [16]byte
+	fill(b[:], random)
+	return Claim(written(claimPrefix, b[:]))
 }
 
 // NewKey makes the public id of an agent key: 16 hexadecimal digits.
@@ -92,6 +100,6 @@ func fill(b []byte, random io.Reader) {
 
 // written returns prefix and the hexadecimal digits of b, 16 bytes at most.
 func written(prefix string, b []byte) string {
-	var room [len(conversationPrefix) + 32]byte
+	var room [max(len(conversationPrefix), len(claimPrefix)) + 32]byte
 	return string(hex.AppendEncode(append(room[:0], prefix...), b))
 }

@@ -104,6 +104,9 @@ func (s *schemas) responses(r route.Route) object {
 	byStatus := map[int][]string{}
 	for _, c := range Codes(r) {
 		status := c.Trait().Status
+		if c == api.GenerationChanged && r.Access == route.Party {
+			status = api.StreamChanged().Status
+		}
 		byStatus[status] = append(byStatus[status], string(c))
 	}
 	for status, codes := range byStatus {
@@ -165,7 +168,7 @@ func security(a route.Access) []object {
 		return []object{{"adminToken": []string{}}}
 	case route.Operator:
 		return []object{{"apiToken": []string{}}}
-	case route.Any, route.Self:
+	case route.Any, route.Self, route.Party:
 	}
 	return []object{{"apiToken": []string{}}, {"agentKey": []string{}}}
 }

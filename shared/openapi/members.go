@@ -26,7 +26,30 @@ func words() map[reflect.Type]word {
 		reflect.TypeFor[ident.Correlation]():  text("CorrelationID", noControl, api.MaxCorrelation, "Ties an answer to its question. At most 256 bytes of UTF-8."),
 		reflect.TypeFor[ident.Request]():      text("RequestID", `^[A-Za-z0-9._-]+$`, 128, "The id of one HTTP request."),
 		reflect.TypeFor[ident.Key]():          text("KeyID", `^[a-z0-9]+$`, 32, "The public id of an agent key."),
-		reflect.TypeFor[api.Time]():           {"Time", object{"type": "string", "format": "date-time", "description": "RFC 3339; answered in UTC with Z and milliseconds."}},
+		reflect.TypeFor[ident.Generation]():   text("Generation", `^[0-9a-f]{16}$`, 16, "Tells one stream, or one registration, of a name from the next."),
+		reflect.TypeFor[ident.Claim]():        text("ClaimID", `^[A-Za-z0-9]([A-Za-z0-9._:-]*[A-Za-z0-9])?$`, 128, "The id of one claim of ownership."),
+		reflect.TypeFor[ident.Chat]():         text("ChatID", `^chat_[0-9a-f]{32}$`, 37, "A signed chat."),
+		reflect.TypeFor[ident.Operation]():    text("OperationID", `^op_[A-Za-z0-9_-]{43}$`, 46, "One write to a signed chat."),
+		reflect.TypeFor[ident.Batch]():        text("BatchID", `^b_[A-Za-z0-9_-]{43}$`, 45, "A presented batch of a signed chat."),
+		reflect.TypeFor[ident.Owner]():        text("OwnerID", `^f_[A-Za-z0-9_-]{32}$`, 34, "The public id of who owns a direction of a signed chat."),
+		reflect.TypeFor[ident.OwnerToken]():   text("OwnerToken", `^own_[A-Za-z0-9_-]{22}$`, 26, "Proves ownership of a direction of a signed chat. A credential."),
+		reflect.TypeFor[api.ChatCursor]():     {"ChatCursor", object{"type": "string", "minLength": 1, "description": "An opaque place in both directions of a signed chat."}},
+		reflect.TypeFor[api.Position](): {"Position", object{
+			"type": "string", "pattern": `^(0|[1-9][0-9]{0,19})$`, "description": "A position in a direction of a signed chat, in decimal digits.",
+		}},
+		reflect.TypeFor[api.Tail](): {"Tail", object{
+			"type": []string{"integer", "string"}, "description": "The tail of a stream: a number for an inbox, decimal digits for a direction of a signed chat.",
+		}},
+		reflect.TypeFor[api.OrNull[ident.Owner]](): {"OwnerOrNull", object{
+			"type": []string{"string", "null"}, "pattern": `^f_[A-Za-z0-9_-]{32}$`, "description": "The public id of an owner; null: nobody.",
+		}},
+		reflect.TypeFor[api.OrNull[api.Position]](): {"PositionOrNull", object{
+			"type": []string{"string", "null"}, "pattern": `^(0|[1-9][0-9]{0,19})$`, "description": "A position, or none.",
+		}},
+		reflect.TypeFor[api.Permission]():       {"Permission", object{"type": "string", "enum": api.Permissions(), "description": "Whether one party of a chat may send to the other."}},
+		reflect.TypeFor[api.PIIPolicy]():        {"PIIPolicy", object{"type": "string", "enum": api.PIIPolicies(), "description": "What is done with personal data in what is sent."}},
+		reflect.TypeFor[api.OperationOutcome](): {"OperationOutcome", object{"type": "string", "enum": api.OperationOutcomes(), "description": "Whether an operation is stored."}},
+		reflect.TypeFor[api.Time]():             {"Time", object{"type": "string", "format": "date-time", "description": "RFC 3339; answered in UTC with Z and milliseconds."}},
 		reflect.TypeFor[api.Kind](): {"Kind", object{
 			"type": "string", "enum": api.Kinds(), "description": "What an envelope carries.",
 		}},

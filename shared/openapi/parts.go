@@ -20,6 +20,7 @@ const streamDoc = "Server-sent events: an event \"envelope\" a delivery, whose i
 func tags() []object {
 	docs := map[string]string{
 		"agents":   "Registrations, agent keys and who calls.",
+		"chats":    "Signed chats: two directional streams, receipts, ownership, proof.",
 		"contacts": "Address books, and cards that are shared and accepted.",
 		"inbox":    "Replay and live follow of what was received.",
 		"messages": "Sending, and looking up what was sent.",

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agentchat/shared/api"
+	"agentchat/shared/ident"
 )
 
 // A Route is one operation of the protocol.
@@ -24,7 +25,12 @@ type Route struct {
 	Resp   any        // zero value of the body of a success; nil if there is none
 	Codes  []api.Code // of problems that it has beyond those that follow from Method, Access and Req
 	Doc    string     // one sentence, shown in OpenAPI and by the CLI
+	Fresh  int        // seconds for which anybody may keep a success; 0: nobody may
 }
+
+// Acts is what the request of a Party route has: it says who acts, where the path
+// names no agent. Who may is decided before anything is looked up.
+type Acts interface{ Actor() ident.Agent }
 
 // Kind is how a route answers.
 type Kind int
@@ -45,6 +51,7 @@ const (
 	Public   Access = iota + 1 // anybody
 	Any                        // a known caller: the API token or an agent key
 	Self                       // the agent in the path, or the API token
+	Party                      // the agent that the request says acts (see Acts), or the API token
 	Operator                   // the API token
 	Admin                      // the admin token
 )
@@ -61,6 +68,7 @@ type Family struct {
 // the admin token too: its wrong place is a 403, as on every other host.
 var Families = map[string]Family{
 	"agents":   {Memory: 256, Timeout: 30 * time.Second, Secrets: []Secret{APIToken, AdminToken, S2Token}},
+	"chats":    {Memory: 256, Timeout: 5*time.Minute + 30*time.Second, Stream: true, Secrets: []Secret{APIToken, AdminToken, S2Token, SigningKeys}},
 	"contacts": {Memory: 256, Timeout: 30 * time.Second, Secrets: []Secret{APIToken, AdminToken, S2Token}},
 	"inbox":    {Memory: 256, Timeout: 5*time.Minute + 30*time.Second, Stream: true, Secrets: []Secret{APIToken, AdminToken, S2Token}},
 	"messages": {Memory: 256, Timeout: 30 * time.Second, Secrets: []Secret{APIToken, AdminToken, S2Token}},

@@ -72,6 +72,12 @@ func TestTable(t *testing.T) {
 			if r.Access == route.Self && !strings.Contains(r.Path, "{agent}") {
 				t.Errorf("Access is Self, but %s names no agent", r.Path)
 			}
+			if _, acts := r.Req.(route.Acts); acts != (r.Access == route.Party) {
+				t.Errorf("Access is %d, and whether %T says who acts is %v", r.Access, r.Req, acts)
+			}
+			if r.Fresh != 0 && (r.Access != route.Public || r.Method != http.MethodGet) {
+				t.Error("an answer that anybody may keep is not public")
+			}
 			if d := r.Doc; !strings.HasSuffix(d, ".") || strings.Contains(d, ". ") || d[0] < 'A' || d[0] > 'Z' {
 				t.Errorf("Doc %q is not one sentence", d)
 			}

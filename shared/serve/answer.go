@@ -34,7 +34,11 @@ func (c *call) answer(v any) error {
 		}
 	}
 	maps.Copy(c.w.Header(), header)
-	c.send(status, "application/json", *buf)
+	keep := "no-store"
+	if n := c.endpoint.route.Fresh; n > 0 {
+		keep = fmt.Sprintf("public, max-age=%d", n)
+	}
+	c.send(status, "application/json", keep, *buf)
 	return nil
 }
 
@@ -44,10 +48,10 @@ func (c *call) noContent() error {
 	return nil
 }
 
-// send writes a whole answer. A client that is gone is no fault of anybody's.
-func (c *call) send(status int, contentType string, body []byte) {
+// send writes a whole answer, which may be kept as keep says. A client that is gone is no fault of anybody's.
+func (c *call) send(status int, contentType, keep string, body []byte) {
 	// One array holds the values, which Header.Set would allocate one by one.
-	v := [...]string{contentType, strconv.Itoa(len(body)), "no-store", "nosniff"}
+	v := [...]string{contentType, strconv.Itoa(len(body)), keep, "nosniff"}
 	h := c.w.Header()
 	h["Content-Type"], h["Content-Length"], h["Cache-Control"], h["X-Content-Type-Options"] = v[0:1:1], v[1:2:2], v[2:3:3], v[3:4:4]
 	c.writeWithin(writeTime)
@@ -61,7 +65,7 @@ func (c *call) send(status int, contentType string, body []byte) {
 func (c *call) problem(err error) {
 	e := c.note(err)
 	h := c.w.Header()
-	switch t := e.Code.Trait(); {
+	switch t := e.Trait(); {
 	case t.Retry:
 		h.Set("Retry-After", retryAfter)
 	case e.Code == api.MissingCredential:
@@ -72,7 +76,7 @@ func (c *call) problem(err error) {
 	buf := c.buffer()
 	defer c.release(buf)
 	*buf = c.appendProblem(*buf, e)
-	c.send(e.Code.Trait().Status, "application/problem+json", *buf)
+	c.send(e.Trait().Status, "application/problem+json", "no-store", *buf)
 }
 
 func (c *call) appendProblem(b []byte, e *api.Error) []byte {
@@ -91,7 +95,7 @@ func (c *call) note(err error) *api.Error {
 	switch {
 	case errors.Is(err, context.Canceled) && c.r.Context().Err() != nil:
 		c.ended = endedClient
-	case e.Code.Trait().Status >= http.StatusInternalServerError:
+	case e.Trait().Status >= http.StatusInternalServerError:
 		c.cause = err
 	}
 	return e

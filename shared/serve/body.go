@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"agentchat/shared/api"
+	"agentchat/shared/route"
 	"agentchat/shared/strictjson"
 )
 
-// decode binds the whole request to q, a pointer to a struct.
+// decode binds the whole request to q, a pointer to a struct. Who acts where the
+// request says it is authorised as soon as that is read, and before anything is looked up.
 func (c *call) decode(q any) error {
 	v, bind := reflect.ValueOf(q).Elem(), c.endpoint.bind
 	if err := bind.bindPath(v, c.endpoint.segments, c.segments); err != nil {
@@ -26,6 +28,34 @@ func (c *call) decode(q any) error {
 	if err := bind.bindHeader(v, c.r.Header); err != nil {
 		return err
 	}
+	if !bind.hasBody {
+		if err := c.authoriseActor(q); err != nil {
+			return err
+		}
+	}
+	if err := c.bindBody(q); err != nil || !bind.hasBody {
+		return err
+	}
+	return c.authoriseActor(q)
+}
+
+// authoriseActor decides on a Party route on who acts.
+func (c *call) authoriseActor(q any) error {
+	if c.endpoint.route.Access != route.Party {
+		return nil
+	}
+	actor := q.(route.Acts).Actor() // the table's test sees to it that it has one
+	switch {
+	case actor == "" && c.endpoint.bind.hasBody:
+		return api.InvalidField("/agent_id", "who acts is missing; name the agent")
+	case actor == "":
+		return api.InvalidParameter("agent_id", "who acts is missing; name the agent")
+	}
+	return c.by.May(c.endpoint.route, actor)
+}
+
+func (c *call) bindBody(q any) error {
+	bind := c.endpoint.bind
 	buf := c.buffer() // nothing that is decoded refers to it
 	defer c.release(buf)
 	body, err := c.body(buf)

@@ -32,7 +32,9 @@ func TestProblems(t *testing.T) {
 	for _, c := range api.Codes() {
 		t.Run(string(c), func(t *testing.T) {
 			w := newWorld(t, env.Config{})
-			got := do(answerWith(w, fmt.Errorf("wrapped: %w", api.Errorf(c, "because"))), http.MethodGet, "/v1/agents/alice/messages/m1", operator, "")
+			refusal := api.Errorf(c, "because")
+			refusal.First = new(uint64(1))
+			got := do(answerWith(w, fmt.Errorf("wrapped: %w", refusal)), http.MethodGet, "/v1/agents/alice/messages/m1", operator, "")
 			p, trait := problem(t, got), c.Trait()
 			if got.Code != trait.Status || p.Code != c || p.Detail != "because" || p.Title != trait.Title || p.Type != "about:blank" {
 				t.Errorf("answered %d %s; want %d with code, title and detail", got.Code, got.Body, trait.Status)

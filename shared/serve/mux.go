@@ -161,7 +161,8 @@ func (m *mux) serve(ctx context.Context, c *call) error {
 	return ep.op.run(ctx, c)
 }
 
-// authorise decides on the credential and the path alone.
+// authorise decides on the credential and the path alone. Whether a key is that
+// of the agent who acts, where the request says who does, is decided by decode.
 func (c *call) authorise(ctx context.Context) error {
 	switch access := c.endpoint.route.Access; {
 	case access == route.Public:
@@ -176,7 +177,9 @@ func (c *call) authorise(ctx context.Context) error {
 	c.by = by
 	// A malformed agent is nobody's own; whoever may act for all learns below that it is malformed.
 	var of ident.Agent
-	if i := slices.Index(c.endpoint.segments, "{agent}"); i >= 0 {
+	if c.endpoint.route.Access == route.Party {
+		of = by.Agent
+	} else if i := slices.Index(c.endpoint.segments, "{agent}"); i >= 0 {
 		of, _ = ident.ParseAgent(c.segments[i])
 	}
 	return by.May(c.endpoint.route, of)

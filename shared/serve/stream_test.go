@@ -166,7 +166,9 @@ func TestStreamRefusedAtFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []api.Code{api.Invalid, api.AgentNotRegistered, api.GenerationChanged, api.HistoryTrimmed, api.CursorBeyondTail, api.Unavailable, api.Internal} {
 			w := newWorld(t, env.Config{})
-			p := follow(t, w, steps(step{after: 100 * time.Millisecond, err: api.Errorf(c, "no")}), time.Minute)
+			refusal := api.Errorf(c, "no")
+			refusal.First = new(uint64(1))
+			p := follow(t, w, steps(step{after: 100 * time.Millisecond, err: refusal}), time.Minute)
 			if p.status != c.Trait().Status || p.header.Get("Content-Type") != "application/problem+json" || p.at[0] != 100*time.Millisecond {
 				t.Errorf("%s: status %d, %q at %v; want a problem of %d at once", c, p.status, p.text(), p.at, c.Trait().Status)
 			}

@@ -134,7 +134,7 @@ type wire struct {
 	Fence   *Fence   `json:"fence,omitempty"`
 }
 
-// The S2 headers of a record, all of them, in this order.
+// The S2 headers of a record, in this order, before any others.
 const (
 	HeaderContentType = "content-type"
 	HeaderSchema      = "agent-chat-schema"

@@ -46,6 +46,10 @@ func (s *Set) Key(id string) (*Key, bool) {
 	return s.keys[i], true
 }
 
+// Complete reports whether the set has what a server of chats needs: a key that
+// signs, or once did, and a symmetric key.
+func (s *Set) Complete() bool { return len(s.keys) > 0 && len(s.secrets) > 0 }
+
 // Keys returns the keys, oldest first.
 func (s *Set) Keys() []*Key { return slices.Clone(s.keys) }
 

@@ -22,9 +22,9 @@ var (
 
 // Decode decodes the one JSON object in body into dst, a pointer to a zero
 // struct of package api. The object holds the members of that struct, in their
-// exact spelling and once each; null stands only inside a json.RawMessage,
-// which gets its value compacted, with number tokens, string escapes and key
-// order as they came. Nothing in dst refers to body afterwards.
+// exact spelling and once each; null stands only for a type that has a method
+// TakesNull, and inside a json.RawMessage, which gets its value compacted, with
+// number tokens, string escapes and key order as they came. Nothing in dst refers to body afterwards.
 //
 // On an error, an *api.Error with a code and a JSON pointer, dst is not to be
 // used. The time taken is linear in len(body), and so is the memory.
@@ -61,8 +61,8 @@ var (
 
 // refuseNull stands before every value but a raw one: a null would otherwise be
 // the zero value, and so the same as a member that is left out.
-func refuseNull(d *jsontext.Decoder, _ any) error {
-	if d.PeekKind() == 'n' {
+func refuseNull(d *jsontext.Decoder, dst any) error {
+	if _, takes := dst.(interface{ TakesNull() }); !takes && d.PeekKind() == 'n' {
 		return errNull
 	}
 	return errors.ErrUnsupported // not ours: on to the default

@@ -33,6 +33,9 @@ func Send(r *api.SendRequest) error {
 
 // Register checks an agents.register request. Empty strings are no strings.
 func Register(r *api.RegisterRequest) error {
+	if err := endpoint("/image", r.Image, "https"); err != nil {
+		return err
+	}
 	err := portrait(&api.Card{
 		DisplayName: r.DisplayName, Endpoint: r.Endpoint, Capabilities: r.Capabilities, PublicKey: r.PublicKey, Labels: r.Labels,
 	}, "https")

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agentchat/shared/api"
+	"agentchat/shared/ident"
 )
 
 var noon = api.Time{Time: time.Date(2026, 7, 19, 12, 0, 0, 0, time.UTC)}
@@ -38,6 +39,24 @@ func TestAppendJSON(t *testing.T) {
 			"unreadable",
 			api.Delivery{Timestamp: noon, Unreadable: true, Headers: []api.RecordHeader{{Name: "a", Value: "\n\xff<"}, {}}, BodyBase64: []byte{0xfb, 0xff}},
 			`{"seq_num":0,"timestamp":"2026-07-19T12:00:00.000Z","unreadable":true,"headers":[{"name":"a","value":"\n\ufffd<"},{"name":"","value":""}],"body_base64":"+/8="}`,
+		},
+		{"empty page of the monitor", api.MonitorPage{NextCursor: "e30"}, `{"deliveries":[],"next_cursor":"e30","tails":{}}`},
+		{
+			"page of the monitor",
+			api.MonitorPage{
+				Deliveries: []api.MonitorDelivery{
+					{Inbox: "b", Cursor: "-_", Delivery: api.Delivery{Envelope: stored, Timestamp: noon}},
+					{Inbox: "a", Cursor: "x", Delivery: api.Delivery{SeqNum: 1, Timestamp: noon, Unreadable: true, Headers: []api.RecordHeader{{Name: "n"}}, BodyBase64: []byte("?")}},
+				},
+				NextCursor: "x", Tails: map[ident.Agent]uint64{"b": 1<<64 - 1, "a": 0},
+				Unavailable: map[ident.Agent]api.Unreachable{"c": api.Errorf(api.CursorBeyondTail, "beyond").Unreachable()},
+				Gaps:        map[ident.Agent]api.Gap{"d": {From: 1, To: 2, Code: api.HistoryTrimmed}},
+			},
+			`{"deliveries":[{"inbox":"b","cursor":"-_","seq_num":0,"timestamp":"2026-07-19T12:00:00.000Z","envelope":{"a":"<&>","n":1.0}},` +
+				`{"inbox":"a","cursor":"x","seq_num":1,"timestamp":"2026-07-19T12:00:00.000Z","unreadable":true,"headers":[{"name":"n","value":""}],"body_base64":"Pw=="}],` +
+				`"next_cursor":"x","tails":{"a":0,"b":18446744073709551615},` +
+				`"unavailable":{"c":{"type":"about:blank","title":"Cursor beyond the tail","status":416,"detail":"beyond","code":"cursor_beyond_tail"}},` +
+				`"gaps":{"d":{"from":1,"to":2,"code":"history_trimmed"}}}`,
 		},
 		{
 			"unreadable and empty",

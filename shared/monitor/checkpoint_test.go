@@ -141,7 +141,7 @@ func TestUnknownCheckpoints(t *testing.T) {
 // resolved, days later too, though the first checkpoint is gone by then.
 func TestChains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const inboxes, messages = 300, 2000
+		const inboxes, messages = 300, 800
 		f, at := many(t, inboxes, nil)
 		live := f.follow(monitor.Query{Cursor: at})
 		live.sees("open")
@@ -196,7 +196,7 @@ func TestChainsAreRenewed(t *testing.T) {
 			}
 			return c.Base.Position
 		}
-		for range 3 {
+		for range 2 {
 			time.Sleep(25 * time.Hour)
 			for i := range 10 {
 				f.send(name(i), 1)

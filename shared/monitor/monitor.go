@@ -123,8 +123,14 @@ func (m *Monitor) Page(ctx context.Context, q Query) (*api.MonitorPage, error) {
 	}
 	b.unavailable = append(b.unavailable, unread...)
 	b.gone = missing(p, &q, tails, unread)
-
-	cursors, err := m.advance(ctx, p, b.moves())
+	for _, agent := range b.gone {
+		p.move(move{agent, 0})
+	}
+	moves := b.moves()
+	if len(b.found)+len(b.touched) > 0 {
+		moves = moves[:len(moves)-len(b.gone)] // the others make the cursor
+	}
+	cursors, err := m.advance(ctx, p, moves)
 	if err != nil {
 		return nil, err
 	}

@@ -206,10 +206,11 @@ func (f *feed) put(moved []stream.Moved) {
 func (f *feed) take() map[ident.Agent]stream.Moved {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	moved := f.moved
-	if len(moved) > 0 {
-		f.moved = map[ident.Agent]stream.Moved{}
+	if len(f.moved) == 0 {
+		return nil
 	}
+	moved := f.moved
+	f.moved = map[ident.Agent]stream.Moved{}
 	return moved
 }
 

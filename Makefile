@@ -59,7 +59,7 @@ sim: ## Simulate a fleet on a failing store: SEED=7 that seed, with its history;
 	$(GO) test ./shared/simulation -run TestSeeds$$ -count=1 -timeout 1h $(if $(SEED),-v -args -sim.seed=$(SEED),-args -sim.seeds=$(SEEDS) -sim.first=$(shell date +%s))
 
 .PHONY: bench
-bench: ## Measure, and rewrite docs/performance.md
+bench: ## Measure, and rewrite docs/performance.md: PARTS="peers scale lambda" ROUNDS=3
 	@scripts/bench/run
 
 .PHONY: test-rie

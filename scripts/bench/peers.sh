@@ -4,11 +4,12 @@
 # installed is named and left out.
 set -u
 cd "$(dirname "$0")"
+here=$PWD
 DATA=${DATA:-${TMPDIR:-/tmp}/agent-chat-bench}
 ARGS=${ARGS:--runs 1 -d 1500ms}
 WHAT=${WHAT:-}
 PG=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -1)
-export BENCH_TOKEN=bench-bench-bench-bench
+export BENCH_TOKEN=bench-bench-bench-bench BENCH_ADMIN_TOKEN=audit-audit-audit-audit
 PID=
 
 up() {
@@ -24,6 +25,10 @@ stop() {
 	PID=
 }
 trap stop EXIT
+serve() { # where the store is
+	AGENT_CHAT_API_TOKEN=$BENCH_TOKEN AGENT_CHAT_ADMIN_TOKEN=$BENCH_ADMIN_TOKEN bin/agent-chat serve --listen 127.0.0.1:19800 "$@" >/dev/null 2>"$d.log" &
+	PID=$!
+}
 one() { # label peer port disciplines [more flags]
 	up "$3" && timeout 300 bin/peers -peer "$2" -label "$1" -addr 127.0.0.1:"$3" -pid "$PID" -what "${WHAT:-$4}" $ARGS ${5:-}
 	[ "$PID" = 0 ] || awk -v l="$1" '/VmHWM/{printf "%-18s peak memory: %.1f MiB\n", l, $2/1024}' "/proc/$PID/status"
@@ -35,9 +40,30 @@ for name in "$@"; do
 	mkdir -p "$d"
 	case $name in
 	product)
-		AGENT_CHAT_API_TOKEN=$BENCH_TOKEN bin/agent-chat serve --listen 127.0.0.1:19800 --data "$d" >/dev/null 2>"$d.log" &
-		PID=$!
+		serve --data "$d"
 		one "$name" product 19800 pub,idle,live,many,replay "-clients 1,16,64,256"
+		;;
+	calls-*) # the store behind its S2 API, and a counter before it
+		token=bench-store-bench-store
+		AGENT_CHAT_S2_TOKEN=$token bin/agent-chat s2 --memory --listen 127.0.0.1:19811 >/dev/null 2>&1 &
+		store=$!
+		bin/counter -listen 127.0.0.1:19812 -to http://127.0.0.1:19811 &
+		counter=$!
+		up 19812 && up 19811
+		AGENT_CHAT_S2_ENDPOINT=http://127.0.0.1:19812 AGENT_CHAT_S2_TOKEN=$token serve
+		WHAT=scale one "$name" product 19800 scale "-inboxes ${name#calls-} -filled 20000 -counter 127.0.0.1:19812" | grep -v 'peak memory'
+		stop
+		kill "$counter" "$store"
+		wait "$counter" "$store" 2>/dev/null
+		;;
+	monitor-*)
+		serve --data "$d"
+		WHAT=scale one "$name" product 19800 scale "-inboxes ${name#monitor-}" | grep -v 'peak memory'
+		;;
+	dev) # what it takes when nobody asks for anything
+		(cd "$d" && exec "$here/bin/agent-chat" dev --listen 127.0.0.1:19805 >/dev/null 2>&1) &
+		PID=$!
+		up 19805 && sleep 5 && awk '/VmRSS/{printf "%-18s idle memory: %.1f MiB\n", "dev", $2/1024}' "/proc/$PID/status"
 		;;
 	ref-pebble)
 		bin/durable -addr 127.0.0.1:19810 -dir "$d" &

@@ -124,11 +124,16 @@ func (h *httpPeer) Replay(stream, n int, f func([]byte)) error {
 }
 
 func (h *httpPeer) Follow(stream, m int, f func([]byte)) (func(), error) {
+	return follow(h.addr, h.s.follow(stream, m), f)
+}
+
+// follow opens an event stream and calls f with the data of each event.
+func follow(addr string, request []byte, f func([]byte)) (stop func(), err error) {
 	ready := make(chan struct{})
 	fail := make(chan error, 1)
 	var done atomic.Bool
 	go func() {
-		fail <- rawhttp.SSE(h.addr, h.s.follow(stream, m), ready, nil, func(d []byte) bool {
+		fail <- rawhttp.SSE(addr, request, ready, nil, func(d []byte) bool {
 			if done.Load() {
 				return false
 			}

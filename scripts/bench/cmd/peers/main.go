@@ -133,13 +133,16 @@ func main() {
 	kind := flag.String("peer", "", "which")
 	label := flag.String("label", "", "name printed")
 	addr := flag.String("addr", "", "server address")
-	what := flag.String("what", "pub,live,fanin,replay", "disciplines: pub live fanin idle many replay")
+	what := flag.String("what", "pub,live,fanin,replay", "disciplines: pub live fanin idle many replay scale")
 	d := flag.Duration("d", 2*time.Second, "time per run")
 	replayN := flag.Int("replay", 100_000, "messages to replay")
 	runs := flag.Int("runs", 3, "runs of each")
 	rate := flag.Int("rate", 1000, "live messages a second")
 	clients := flag.String("clients", "1,16,64", "publishing clients")
 	followers := flag.Int("followers", 1000, "followers, each of its own stream, in disciplines many and idle")
+	inboxes := flag.Int("inboxes", 1000, "inboxes behind the monitor in discipline scale")
+	filled := flag.Int("filled", 100_000, "messages in all of them together")
+	counter := flag.String("counter", "", "address of a counter before the store: count its requests in discipline scale, and nothing else")
 	pid := flag.Int("pid", 0, "process id of the server, for its CPU time and memory")
 	flag.Parse()
 	if *label == "" {
@@ -149,6 +152,16 @@ func main() {
 	if mk == nil {
 		fmt.Fprintln(os.Stderr, "no such peer")
 		os.Exit(2)
+	}
+	if *what == "scale" {
+		f, err := newFleet(*addr, *inboxes, *filled, *pid)
+		must(err)
+		if *counter != "" {
+			must(f.calls(*counter))
+		} else {
+			must(f.scale(*rate))
+		}
+		return
 	}
 	p, err := mk(*addr)
 	must(err)

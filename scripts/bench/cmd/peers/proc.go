@@ -42,3 +42,22 @@ func rssOf(pid int) int64 {
 	must(err)
 	return n * int64(os.Getpagesize())
 }
+
+// peakOf returns the largest resident memory that a process ever had, in bytes (Linux).
+func peakOf(pid int) int64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(b), "VmHWM:")
+	n, err := strconv.ParseInt(strings.TrimSpace(strings.SplitN(rest, "kB", 2)[0]), 10, 64)
+	must(err)
+	return n << 10
+}
+
+// forgetPeak makes the present resident memory of a process its peak (Linux). It
+// returns it.
+func forgetPeak(pid int) int64 {
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0) // else the peak is that of all that came before
+	return rssOf(pid)
+}

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"agentchat/scripts/bench/rawhttp"
 )
@@ -17,31 +20,62 @@ const agents = 1000
 // The product: agent bench sends to the agents s0, s1, ... whose inboxes are the
 // streams. BENCH_TOKEN is its API token.
 func init() {
-	peers["product"] = func(addr string) (Peer, error) {
-		auth := "Authorization: Bearer " + os.Getenv("BENCH_TOKEN")
-		names := []string{"bench", "s5000"}
-		for i := range agents {
-			names = append(names, fmt.Sprintf("s%d", i))
-		}
-		for _, name := range names {
-			if err := register(addr, auth, name); err != nil {
-				return nil, err
+	peers["product"] = func(addr string) (Peer, error) { return newProduct(addr, agents) }
+}
+
+func newProduct(addr string, inboxes int) (*httpPeer, error) {
+	auth := "Authorization: Bearer " + os.Getenv("BENCH_TOKEN")
+	admin := "Authorization: Bearer " + os.Getenv("BENCH_ADMIN_TOKEN")
+	names := []string{"bench", "s5000"}
+	for i := range inboxes {
+		names = append(names, fmt.Sprintf("s%d", i))
+	}
+	if err := registerAll(addr, auth, names); err != nil {
+		return nil, err
+	}
+	return &httpPeer{addr: addr, s: shape{
+		publish: func(s int, b []byte) []byte {
+			var m bytes.Buffer
+			fmt.Fprintf(&m, `{"to":"s%d","data":%s}`, s, b)
+			return rawhttp.Request("POST", "/v1/agents/bench/messages", addr, "application/json", m.Bytes(), auth)
+		},
+		follow: func(s, _ int) []byte {
+			if s < 0 {
+				f := fleet{addr: addr, auditor: admin}
+				cursor, _, _, err := f.pages() // from now on
+				must(err)
+				return rawhttp.Request("GET", "/v1/monitor?follow=true&cursor="+url.QueryEscape(cursor), addr, "", nil, admin)
 			}
-		}
-		return &httpPeer{addr: addr, s: shape{
-			publish: func(s int, b []byte) []byte {
-				var m bytes.Buffer
-				fmt.Fprintf(&m, `{"to":"s%d","data":%s}`, s, b)
-				return rawhttp.Request("POST", "/v1/agents/bench/messages", addr, "application/json", m.Bytes(), auth)
-			},
-			follow: func(s, _ int) []byte {
-				return rawhttp.Request("GET", fmt.Sprintf("/v1/agents/s%d/inbox?follow=true&cursor=%d", s, tailOf(addr, auth, s)), addr, "", nil, auth)
-			},
-			read: func(s int, from uint64, limit int) []byte {
-				return rawhttp.Request("GET", fmt.Sprintf("/v1/agents/s%d/inbox?cursor=%d&limit=%d", s, from, limit), addr, "", nil, auth)
-			},
-			mark: `"seq_num":`,
-		}}, nil
+			return rawhttp.Request("GET", fmt.Sprintf("/v1/agents/s%d/inbox?follow=true&cursor=%d", s, tailOf(addr, auth, s)), addr, "", nil, auth)
+		},
+		read: func(s int, from uint64, limit int) []byte {
+			return rawhttp.Request("GET", fmt.Sprintf("/v1/agents/s%d/inbox?cursor=%d&limit=%d", s, from, limit), addr, "", nil, auth)
+		},
+		mark: `"seq_num":`,
+	}}, nil
+}
+
+// registerAll registers agents, many at a time.
+func registerAll(addr, auth string, names []string) error {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	errs := make(chan error, 64)
+	for range 64 {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(names)); i = next.Add(1) - 1 {
+				if err := register(addr, auth, names[i]); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	select {
+	case err := <-errs:
+		return err
+	default:
+		return nil
 	}
 }
 
@@ -58,6 +92,9 @@ func register(addr, auth, name string) error {
 	return call(http.MethodPut, addr, "/v1/agents/"+name, auth, "{}", &struct{}{})
 }
 
+// caller keeps as many connections as there are callers at a time.
+var caller = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+
 func call(method, addr, path, auth, body string, answer any) error {
 	r, err := http.NewRequest(method, "http://"+addr+path, strings.NewReader(body))
 	if err != nil {
@@ -65,7 +102,7 @@ func call(method, addr, path, auth, body string, answer any) error {
 	}
 	k, v, _ := strings.Cut(auth, ": ")
 	r.Header.Set(k, v)
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := caller.Do(r)
 	if err != nil {
 		return err
 	}

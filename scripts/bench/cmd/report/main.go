@@ -16,6 +16,7 @@ import (
 
 var (
 	rateLine   = regexp.MustCompile(`^(\S+)\s+(.*\S)\s+(\d+)/s \[\d+\.\.\d+\]\s+p50\s+(\d+)us\s+p99\s+(\d+)us`)
+	scaleLine  = regexp.MustCompile(`^monitor of (\d+) inboxes  (.*\S): ([\d.]+) (\S+)$`)
 	figureLine = regexp.MustCompile(`^(\S+)\s+(.*\S): ([\d.]+) (us|KiB|MiB)$`)
 )
 
@@ -26,6 +27,7 @@ type tables struct {
 	disciplines, servers []string
 	units                map[string]string
 	cells                map[[2]string]*cell // by discipline and server
+	scale                table
 }
 
 func main() {
@@ -41,6 +43,7 @@ func main() {
 	for _, d := range t.disciplines {
 		t.write(w, d)
 	}
+	t.scale.write(w)
 }
 
 func (t *tables) read(name string) error {
@@ -51,7 +54,9 @@ func (t *tables) read(name string) error {
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		if m := rateLine.FindStringSubmatch(lines.Text()); m != nil {
+		if m := scaleLine.FindStringSubmatch(lines.Text()); m != nil {
+			t.scale.add(m[2], m[1], number(m[3]), m[4])
+		} else if m := rateLine.FindStringSubmatch(lines.Text()); m != nil {
 			c := t.at(m[2], m[1])
 			c.rate, c.p50, c.p99 = append(c.rate, number(m[3])), append(c.p50, number(m[4])), append(c.p99, number(m[5]))
 		} else if m := figureLine.FindStringSubmatch(lines.Text()); m != nil {

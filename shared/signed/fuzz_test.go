@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"agentchat/shared/api"
 	"agentchat/shared/signed"
 )
 
@@ -83,4 +84,52 @@ func same(t *testing.T, keys *signed.Set, record string, changed []byte) {
 	if got.ChatID != want.ChatID || got.AuthorAgentID != want.AuthorAgentID || g != w {
 		t.Errorf("%s was taken; it is not %s", changed, record)
 	}
+}
+
+// A set that is read is the same when it is written and read again, and what it
+// publishes can be read and holds nothing private.
+func FuzzParseSet(f *testing.F) {
+	s, err := signed.NewSet(noon)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(s.Private())
+	f.Add(s.Public())
+	f.Add([]byte(`{"keys":[{"kty":"OKP","crv":"Ed25519","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","exp":-1,"revoked":true}]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := signed.ParseSet(b)
+		if err != nil {
+			return
+		}
+		again, err := signed.ParseSet(s.Private())
+		if err != nil || !bytes.Equal(again.Private(), s.Private()) {
+			t.Errorf("%s became %s; %v", s.Private(), again.Private(), err)
+		}
+		public, err := signed.ParseSet(s.Public())
+		if err != nil {
+			t.Fatalf("%s: %v", s.Public(), err)
+		}
+		for _, k := range public.Keys() {
+			if _, err := k.Sign(nil, k.NotBefore); err == nil || k.Revoked {
+				t.Errorf("published: %s", s.Public())
+			}
+		}
+	})
+}
+
+// Whatever stands in a transcript, the rest of it can still be checked.
+func FuzzTranscript(f *testing.F) {
+	set, keys := readVectors(f)
+	for _, v := range set.Vectors {
+		f.Add([]byte(v.Record), signed.StreamID(chat, "alice"), uint64(1), int64(0))
+	}
+	f.Fuzz(func(t *testing.T, record []byte, id string, at uint64, ms int64) {
+		tr := signed.NewTranscript(keys, false)
+		e := signed.Entry{StreamID: id, Generation: gen, Position: api.Position(at), Timestamp: api.Time{Time: time.UnixMilli(ms)}, Record: record}
+		tr.Add(e)
+		if faults := tr.Add(e); len(faults) == 0 {
+			t.Errorf("%s twice at %d of %s was taken", record, at, id)
+		}
+		tr.End()
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -176,6 +177,8 @@ func (t *Transcript) place(d *direction, e Entry, r *Record) (faults []*Fault) {
 		before = p - 1 // the command that fences stands in front, and is not shown
 	}
 	switch {
+	case p == math.MaxUint64:
+		return append(faults, faultf(OutOfOrder, "no record stands at position %d", p))
 	case p < d.next:
 		faults = append(faults, faultf(OutOfOrder, "position %d is at or before one that came already", p))
 	case before > d.next && !t.partial:

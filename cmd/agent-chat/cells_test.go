@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -34,6 +35,16 @@ func TestCut(t *testing.T) {
 				t.Errorf("cut(%q, %d) = %q; want %q", tt.in, tt.width, got, tt.want)
 			}
 		})
+	}
+}
+
+// The columns of a table stand under each other, whatever is in them.
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	(&app{out: &out}).table([][]string{{"NAME", "", "WHAT"}, {"大大大", "", "a\x1bb"}, {"Zoë", "x", ""}, {"é" + "e\u0301", "", "two\nlines"}})
+	want := "NAME       WHAT\n大大大     a\\x1bb\nZoë     x\néé         two\\x0alines\n"
+	if got := strings.ReplaceAll(out.String(), "e\u0301", "é"); got != want {
+		t.Errorf("table\n%s\nwant\n%s", got, want)
 	}
 }
 

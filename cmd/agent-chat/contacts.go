@@ -266,9 +266,8 @@ func eventRow(e api.ContactEvent) []string {
 		from = string(e.AcceptedFrom.Agent)
 	}
 	if e.Contact != nil {
-		b, err := strictjson.Append(nil, e.Contact)
-		if err == nil { // it came as JSON
-			card = string(b)
+		if b, err := strictjson.Append(nil, e.Contact); err == nil { // it came as JSON
+			card = cardText(b)
 		}
 	}
 	return []string{fmt.Sprint(e.SeqNum), local(e.Timestamp), string(e.Kind), from, card}

@@ -73,16 +73,25 @@ func told(d api.Delivery) (e envelope, parts []string) {
 // shownContact returns what a person needs of a card that was shared, and the id
 // of the envelope, which accepts it.
 func shownContact(e envelope) []string {
+	card := cardText(e.Contact)
+	if card == "" {
+		return shownData("contact ", e.Contact)
+	}
+	return []string{"contact " + card + "; share " + e.ID}
+}
+
+// cardText returns the gist of a card; "" if it is none.
+func cardText(v jsontext.Value) string {
 	var card struct {
 		ID           string   `json:"id"`
 		DisplayName  string   `json:"display_name"`
 		Endpoint     string   `json:"endpoint"`
 		Capabilities []string `json:"capabilities"`
 	}
-	if json.Unmarshal(e.Contact, &card) != nil || card.ID == "" {
-		return shownData("contact ", e.Contact)
+	if json.Unmarshal(v, &card) != nil || card.ID == "" {
+		return ""
 	}
-	s := "contact " + card.ID
+	s := card.ID
 	if card.DisplayName != "" {
 		s += " (" + card.DisplayName + ")"
 	}
@@ -91,7 +100,7 @@ func shownContact(e envelope) []string {
 			s += ", " + more
 		}
 	}
-	return []string{s + "; share " + e.ID}
+	return s
 }
 
 func shownReceipt(v jsontext.Value) []string {

@@ -6,8 +6,8 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/rivo/uniseg"
 	"golang.org/x/term"
 
 	"agentchat/shared/strictjson"
@@ -34,15 +34,23 @@ func (a *app) note(format string, args ...any) {
 
 // table writes rows in columns, the first of them as a heading.
 func (a *app) table(rows [][]string) {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	var widths []int
 	for _, row := range rows {
-		cells := make([]string, len(row))
-		for i, cell := range row {
-			cells[i] = inertLine(cell)
+		for i := range row {
+			row[i] = inertLine(row[i])
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], uniseg.StringWidth(row[i]))
 		}
-		fmt.Fprintln(w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 	}
-	_ = w.Flush()
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			line.WriteString(pad(cell, widths[i]+2))
+		}
+		fmt.Fprintln(a.out, strings.TrimRight(line.String(), " "))
+	}
 }
 
 // facts writes rows of a name and a value, without those that have no value.

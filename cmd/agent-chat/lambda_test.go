@@ -6,14 +6,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"agentchat/shared/api"
 	"agentchat/shared/client"
+	"agentchat/shared/env"
+	"agentchat/shared/signed"
 )
 
 // dev --lambda answers with the functions as they would be deployed: a follow
@@ -114,5 +119,42 @@ func TestDevLambdaNotBuilt(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "make bootstraps") {
 		t.Errorf("%v: %s; want it to say make bootstraps", err, out)
+	}
+}
+
+// Functions behind dev --lambda are told everything that the server would read
+// for itself: a policy that is set is not lost on the way.
+func TestFunctionsEnviron(t *testing.T) {
+	keys, err := signed.NewSet(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := map[string]string{
+		env.APIToken: operator, env.AdminToken: operator + "-auditor", env.S2Token: "s2", env.S2Endpoint: "http://127.0.0.1:1", env.Basin: "acme-chat",
+		env.Retention: "200h", env.StreamMaxAge: "1m", env.CORSOrigins: "*", env.Version: version, env.SigningKeys: string(keys.Private()),
+		env.AgentKeys: "required", env.ChatGrants: "required", env.PIIPolicy: "reject",
+	}
+	read := func(m map[string]string) env.Config {
+		t.Helper()
+		conf, err := env.Read(func(name string) string { return m[name] })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conf
+	}
+	want := read(set)
+	for f := range reflect.TypeFor[env.Config]().Fields() {
+		if f.Name != "Data" && reflect.ValueOf(want).FieldByIndex(f.Index).IsZero() {
+			t.Errorf("%s is not set here: this test says nothing of it", f.Name)
+		}
+	}
+	a := &app{getenv: func(name string) string { return set[name] }}
+	got := map[string]string{}
+	for _, v := range a.functionsEnviron(want) {
+		name, value, _ := strings.Cut(v, "=")
+		got[name] = value
+	}
+	if diff := cmp.Diff(want, read(got), cmp.Comparer(func(a, b *signed.Set) bool { return string(a.Private()) == string(b.Private()) })); diff != "" {
+		t.Errorf("what a function reads (-want +got):\n%s", diff)
 	}
 }

@@ -94,7 +94,7 @@ func startProcess(ts *testscript.TestScript, _ bool, args []string) {
 	cmd.Dir = ts.MkAbs(".")
 	for _, name := range []string{
 		"PATH", "HOME", "TMPDIR", "TZ", "AGENT_CHAT_API_TOKEN", "AGENT_CHAT_ADMIN_TOKEN", "AGENT_CHAT_TOKEN", "AGENT_CHAT_URL", "AGENT_CHAT_AGENT",
-		"AGENT_CHAT_DATA", "AGENT_CHAT_S2_TOKEN", "AGENT_CHAT_S2_ENDPOINT", "AGENT_CHAT_BASIN", "AGENT_CHAT_STREAM_MAX_AGE",
+		"AGENT_CHAT_DATA", "AGENT_CHAT_S2_TOKEN", "AGENT_CHAT_S2_ENDPOINT", "AGENT_CHAT_BASIN", "AGENT_CHAT_STREAM_MAX_AGE", "AGENT_CHAT_PII_POLICY",
 	} {
 		if v := ts.Getenv(name); v != "" {
 			cmd.Env = append(cmd.Env, name+"="+v)

@@ -47,7 +47,11 @@ func (l *Log) Append(ctx context.Context, id ident.Chat, by Actor, d Draft) (*ap
 		return a.replay(ctx, at)
 	}
 	if known.tail < d.Position {
-		return nil, taken(known.tail)
+		tail, err := l.look(ctx, r.own)
+		if err == nil {
+			err = taken(tail)
+		}
+		return nil, err
 	}
 	if err := a.permitted(ctx); err != nil {
 		return nil, err

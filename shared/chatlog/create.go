@@ -52,17 +52,22 @@ func (l *Log) Create(ctx context.Context, by Actor, peer ident.Agent) (*api.Crea
 // complete makes what is missing of a chat: its entries in the lists of both,
 // and, unless it was open before, its streams. Created says that it was not.
 func (l *Log) complete(ctx context.Context, s *chat.State, created *bool) error {
-	err := both(ctx, func(ctx context.Context, i int) error {
-		if err := l.list(ctx, s.Sides[i].Party, s.ID); err != nil || s.Open {
+	for i, side := range s.Sides {
+		if err := l.list(ctx, side.Party, s.ID); err != nil {
 			return err
 		}
-		return l.begin(ctx, directionOf(s, s.Sides[i], s.Sides[1-i]))
-	})
-	if err != nil || s.Open {
-		return err
+		if s.Open {
+			continue
+		}
+		if err := l.begin(ctx, directionOf(s, side, s.Sides[1-i])); err != nil {
+			return err
+		}
+	}
+	if s.Open {
+		return nil
 	}
 	opened := chat.Opened(l.now())
-	_, err = l.update(ctx, s.ID, func(s *chat.State) ([]stream.Record, error) {
+	_, err := l.update(ctx, s.ID, func(s *chat.State) ([]stream.Record, error) {
 		records, err := opened(s)
 		*created = len(records) > 0
 		return records, err
@@ -116,11 +121,10 @@ func (l *Log) Get(ctx context.Context, id ident.Chat, by Actor) (*api.Chat, erro
 func (l *Log) show(ctx context.Context, s *chat.State) (api.Chat, error) {
 	var agents [2]api.ChatAgent
 	var streams [2]api.ChatStream
-	err := both(ctx, func(ctx context.Context, i int) error {
-		side := s.Sides[i]
+	for i, side := range s.Sides {
 		reg, err := l.agents.Registration(ctx, side.Agent, agent.MaxAge)
 		if err != nil {
-			return err
+			return api.Chat{}, err
 		}
 		agents[i] = api.ChatAgent{ID: side.Agent, Name: string(side.Agent), Username: string(side.Agent)}
 		if reg.Generation == side.Generation && reg.Phase == agent.Registered {
@@ -132,12 +136,11 @@ func (l *Log) show(ctx context.Context, s *chat.State) (api.Chat, error) {
 			}
 		}
 		streams[i] = api.ChatStream{StreamID: stream.Direction(s.ID, side.Agent).String(), Generation: side.Stream}
-		return nil
-	})
+	}
 	return api.Chat{
 		ID: s.ID, AgentAID: agents[0].ID, AgentBID: agents[1].ID, AgentA: agents[0], AgentB: agents[1],
 		CreatedAt: s.CreatedAt, StreamA: streams[0], StreamB: streams[1],
-	}, err
+	}, nil
 }
 
 // atOnce is how many chats are read at the same time for one page.

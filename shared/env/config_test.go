@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"agentchat/shared/api"
 	"agentchat/shared/env"
 	"agentchat/shared/signed"
 )
@@ -36,6 +37,7 @@ func TestReadAll(t *testing.T) {
 	got, err := env.Read(environ(
 		env.APIToken, token+", "+token+"x", env.AdminToken, token+"y", env.Data, "/data", env.S2Token, "s2", env.S2Endpoint, "http://127.0.0.1:9/",
 		env.Basin, "my-basin", env.Retention, "192h", env.StreamMaxAge, "5m", env.CORSOrigins, "https://a.example, http://localhost:3000,*",
+		env.AgentKeys, "required", env.ChatGrants, "required", env.PIIPolicy, "reject",
 	))
 	if err != nil {
 		t.Fatalf("Read: %v", err)
@@ -43,7 +45,7 @@ func TestReadAll(t *testing.T) {
 	want := env.Config{
 		APITokens: []string{token, token + "x"}, AdminTokens: []string{token + "y"}, S2Token: "s2", S2Endpoint: "http://127.0.0.1:9",
 		Basin: "my-basin", Data: "/data", Retention: 192 * time.Hour, StreamMaxAge: 5 * time.Minute,
-		Origins: []string{"https://a.example", "http://localhost:3000", "*"},
+		Origins: []string{"https://a.example", "http://localhost:3000", "*"}, AgentKeys: true, ChatGrants: true, PIIPolicy: api.PIIReject,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Read (-want +got):\n%s", diff)
@@ -81,6 +83,9 @@ func TestReadRefuses(t *testing.T) {
 		{"keys that are no JSON", env.SigningKeys, "secret"},
 		{"keys that are no set", env.SigningKeys, `{"kty":"oct","k":"secret"}`},
 		{"a short symmetric key", env.SigningKeys, `{"keys":[{"kty":"oct","k":"secret"}]}`},
+		{"agent keys of another word", env.AgentKeys, "secret"},
+		{"grants of another word", env.ChatGrants, "secret"},
+		{"unknown policy", env.PIIPolicy, "secret"},
 		{"endpoint without scheme", env.S2Endpoint, "localhost:80"},
 		{"endpoint with a password", env.S2Endpoint, "https://u:secret@h"},
 		{"short basin", env.Basin, "abcdefg"},

@@ -1,0 +1,391 @@
+package chatlog_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agentchat/shared/api"
+	"agentchat/shared/chatlog"
+	"agentchat/shared/ident"
+	"agentchat/shared/signed"
+	"agentchat/shared/stream"
+	"agentchat/shared/stream/faultstream"
+	"agentchat/shared/stream/localstream"
+)
+
+// Forty creators, half of them the one way and half the other, each a process of
+// its own, make one chat (B134).
+func TestFortyCreators(t *testing.T) {
+	s, end := localstream.Memory()
+	t.Cleanup(end)
+	if err := registered(s); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	made := make([]*api.CreateChatResponse, 40)
+	for i := range made {
+		wg.Go(func() {
+			by, peer := alice, ident.Agent("bob")
+			if i%2 == 1 {
+				by, peer = bob, "alice"
+			}
+			var err error
+			if made[i], err = process(s).Create(t.Context(), by, peer); err != nil {
+				t.Errorf("creator %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	news := 0
+	for _, c := range made {
+		if c == nil || c.ID != made[0].ID || c.StreamA != made[0].StreamA || c.StreamB != made[0].StreamB {
+			t.Fatalf("%+v; want %+v", c, made[0])
+		}
+		if c.Created {
+			news++
+		}
+	}
+	if news != 1 {
+		t.Errorf("%d of 40 made it; want one", news)
+	}
+}
+
+// A warm process sends with two calls of the store and no reads of the
+// direction; a cold one reads the latest records once.
+func TestSendCalls(t *testing.T) {
+	w := newWorld(t)
+	c := w.mustClaim(t, alice)
+	store := faultstream.New(t, w.store, faultstream.Options{})
+	l := process(store)
+	send := func(at uint64) (appends, reads int) {
+		t.Helper()
+		a, r := store.Count(faultstream.Append), store.Count(faultstream.Read)
+		if _, err := l.Append(t.Context(), w.chat, alice, message(c.Token, at, ident.Message(fmt.Sprintf("m-%d", at)), "x")); err != nil {
+			t.Fatal(err)
+		}
+		return store.Count(faultstream.Append) - a, store.Count(faultstream.Read) - r
+	}
+	if a, r := send(3); a != 1 || r > 4 {
+		t.Errorf("a cold process: %d appends, %d reads; want 1, and 4 at most: the chat, two registrations, the direction", a, r)
+	}
+	for at := range uint64(5) {
+		if a, r := send(4 + at); a != 1 || r != 1 {
+			t.Errorf("a warm process: %d appends, %d reads; want 1 and 1, of the chat", a, r)
+		}
+	}
+}
+
+// A repeat is known among the latest thousand records, in a process that has
+// seen them and in one that has not.
+func TestRepeatAmongTheLatest(t *testing.T) {
+	w := newWorld(t)
+	c := w.mustClaim(t, alice)
+	const last = 1003
+	for at := uint64(3); at < last; at++ {
+		if _, err := w.log.Append(t.Context(), w.chat, alice, message(c.Token, at, ident.Message(fmt.Sprintf("m-%d", at)), "x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, l := range map[string]*chatlog.Log{"the same process": w.log, "another": process(w.store)} {
+		r, err := l.Append(t.Context(), w.chat, alice, message(c.Token, last, "m-3", "x"))
+		if err != nil || !r.Replayed || r.Position != 3 || r.NextPosition != 4 {
+			t.Errorf("%s: %+v, %v; want what stands at 3", name, r, err)
+		}
+		_, err = l.Append(t.Context(), w.chat, alice, message(c.Token, last, "m-500", "y"))
+		wantCode(t, name+": another message under the id", err, api.IDReused)
+	}
+}
+
+// What cannot be read whole is not read, and not written to: a stream that is
+// gone, one that took its place, one without its beginning (B100).
+func TestLostContinuity(t *testing.T) {
+	type damage func(t *testing.T, w *world)
+	remake := func(records ...stream.Record) damage {
+		return func(t *testing.T, w *world) {
+			name := stream.Direction(w.chat, "alice")
+			if err := w.store.Delete(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+			if records == nil {
+				return
+			}
+			if err := w.store.Create(t.Context(), name, stream.Config{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.store.Append(t.Context(), name, stream.Batch{Records: records}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	genesis := signed.Record{
+		ChatID: "chat_0123456789abcdef0123456789abcdef", AuthorAgentID: "alice", AuthoredWith: signed.Fleet,
+		OperationID: signed.GenesisOperation("chat_0123456789abcdef0123456789abcdef", "alice", "0123456789abcdef"),
+		Genesis:     &signed.Genesis{Generation: "0123456789abcdef", PeerAgentID: "bob"},
+	}
+	foreign, err := genesis.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		damage damage
+		want   api.Code
+	}{
+		{"gone", remake(), api.StreamMissing},
+		{"another one", remake(foreign, foreign, foreign, foreign, foreign, foreign), api.GenerationChanged},
+		{"foreign records", remake(stream.Record{Body: []byte("x")}), api.GenerationChanged},
+		{"begun with a fence", remake(stream.Fence("f")), api.GenerationChanged},
+		{"trimmed", func(t *testing.T, w *world) {
+			if _, err := w.store.Append(t.Context(), stream.Direction(w.chat, "alice"), stream.Batch{Records: []stream.Record{stream.Trim(2)}}); err != nil {
+				t.Fatal(err)
+			}
+		}, api.PrefixUnavailable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			a, b := w.mustClaim(t, alice), w.mustClaim(t, bob)
+			if _, err := w.log.Append(t.Context(), w.chat, alice, message(a.Token, 3, "m-1", "x")); err != nil {
+				t.Fatal(err)
+			}
+			batch, err := w.log.Batch(t.Context(), w.chat, bob, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			page, err := w.log.Transcript(t.Context(), w.chat, bob, chatlog.Query{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.damage(t, w)
+			before, _ := w.records("alice")
+			reply := message(b.Token, 3, "m-1", "reply")
+			reply.Ack = &api.Acknowledgement{PeerStreamID: batch.PeerStreamID, PeerGeneration: batch.PeerGeneration, NextPosition: &batch.NextPosition, BatchID: *batch.BatchID}
+			for name, l := range map[string]*chatlog.Log{"the same process": w.log, "another": process(w.store)} {
+				for what, call := range map[string]func() error{
+					"get":        func() error { _, err := l.Get(t.Context(), w.chat, alice); return err },
+					"batch":      func() error { _, err := l.Batch(t.Context(), w.chat, bob, 10); return err },
+					"transcript": func() error { _, err := l.Transcript(t.Context(), w.chat, alice, chatlog.Query{}); return err },
+					"go on": func() error {
+						_, err := l.Transcript(t.Context(), w.chat, bob, chatlog.Query{Cursor: page.LiveCursor})
+						return err
+					},
+					"operation": func() error {
+						_, err := l.Operation(t.Context(), w.chat, alice, signed.MessageOperation(w.chat, "alice", "m-1"), 3)
+						return err
+					},
+					"claim": func() error {
+						_, err := l.Claim(t.Context(), w.chat, alice, chatlog.Review{Owner: a.Owner, Tail: new(uint64(4))})
+						return err
+					},
+					"acknowledge": func() error { _, err := l.Append(t.Context(), w.chat, bob, reply); return err },
+					"follow": func() error {
+						for _, err := range l.Follow(t.Context(), w.chat, bob, chatlog.Query{}, time.Second) {
+							return err
+						}
+						return nil
+					},
+				} {
+					wantCode(t, name+": "+what, call(), c.want)
+				}
+				if c.want != api.PrefixUnavailable { // what was trimmed before is not what is written
+					_, err := l.Append(t.Context(), w.chat, alice, message(a.Token, 4, "m-2", "y"))
+					wantCode(t, name+": send", err, c.want)
+				}
+			}
+			if r, err := w.log.Create(t.Context(), alice, "bob"); err != nil || r.Created {
+				t.Errorf("create: %+v, %v; want the chat that there was", r, err)
+			}
+			if after, _ := w.records("alice"); len(after) != len(before) {
+				t.Errorf("%d records; want the %d that there were: nothing is made again", len(after), len(before))
+			}
+		})
+	}
+}
+
+// A follower sees what comes to both directions, each in its order; when one of
+// them is no longer what it was it is told so, and the stream ends.
+func TestFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, end := localstream.Memory()
+		defer end()
+		w, err := setUp(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := w.mustClaim(t, alice), w.mustClaim(t, bob)
+		var got []string
+		var last error
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for events, err := range process(s).Follow(t.Context(), w.chat, alice, chatlog.Query{}, 15*time.Second) {
+				for _, e := range events {
+					got = append(got, string(e.Data))
+				}
+				last = err
+			}
+		}()
+		synctest.Wait()
+		for n := range uint64(3) {
+			for _, d := range []struct {
+				by chatlog.Actor
+				c  *api.ClaimResponse
+			}{{alice, a}, {bob, b}} {
+				if _, err := w.log.Append(t.Context(), w.chat, d.by, message(d.c.Token, 3+n, ident.Message(fmt.Sprintf("m-%d", n)), fmt.Sprintf("%s %d.", d.by.Agent, n))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+		}
+		if len(got) != 6 {
+			t.Fatalf("%d events; want 6", len(got))
+		}
+		for i := range 3 {
+			pair := got[2*i : 2*i+2]
+			for _, agent := range []string{"alice", "bob"} {
+				if !slices.ContainsFunc(pair, func(s string) bool { return strings.Contains(s, fmt.Sprintf("%s %d.", agent, i)) }) {
+					t.Errorf("events %d: %q; want message %d of %s", i, pair, i, agent)
+				}
+			}
+		}
+		if err := s.Delete(t.Context(), stream.Direction(w.chat, "bob")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(31 * time.Second)
+		<-done
+		wantCode(t, "follow", last, api.StreamMissing)
+	})
+}
+
+// A follower is sent away once its registration has ended.
+func TestFollowEndsWithItsReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, end := localstream.Memory()
+		defer end()
+		w, err := setUp(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for _, err := range process(s).Follow(t.Context(), w.chat, alice, chatlog.Query{}, 15*time.Second) {
+			if err == nil {
+				err = deleted(s, "alice")
+				if err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			wantCode(t, "follow", err, api.ChatNotFound)
+		}
+		if took := time.Since(began); took > 31*time.Second {
+			t.Errorf("it ended after %v", took)
+		}
+	})
+}
+
+// What the creator sends waits for the peer where grants are required, and what
+// the peer sends does not.
+func TestGrants(t *testing.T) {
+	s, end := localstream.Memory()
+	t.Cleanup(end)
+	if err := registered(s); err != nil {
+		t.Fatal(err)
+	}
+	l := configured(s, chatlog.Options{GrantsRequired: true, Policy: api.PIIRedact})
+	c, err := l.Create(t.Context(), bob, "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{store: s, log: l, chat: c.ID}
+	a, b := w.mustClaim(t, alice), w.mustClaim(t, bob)
+	_, err = l.Append(t.Context(), c.ID, bob, message(b.Token, 3, "m-1", "x"))
+	wantCode(t, "the creator, before", err, api.PermissionRequired)
+	if _, err := l.Append(t.Context(), c.ID, alice, message(a.Token, 3, "m-1", "x")); err != nil {
+		t.Errorf("the peer: %v", err)
+	}
+	if _, err := l.Permit(t.Context(), c.ID, alice, api.Allowed, ""); err != nil {
+		t.Fatal(err)
+	}
+	r, err := l.Append(t.Context(), c.ID, bob, message(b.Token, 3, "m-1", "I am carol@example.org"))
+	if err != nil || !strings.Contains(string(r.Record), "I am [email]") || len(r.Redactions) != 1 {
+		t.Errorf("the creator, after: %+v, %v; want it stored, redacted as the server's policy says", r, err)
+	}
+	if all, err := w.records("bob"); err != nil || len(all) != 4 {
+		t.Errorf("%d records, %v; want genesis, fence, its record and one message", len(all), err)
+	}
+}
+
+// Every page of a snapshot together has what both wrote before it, once, in the
+// order of time, participant and position, whatever the size of pages.
+func TestTranscriptPages(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.mustClaim(t, alice), w.mustClaim(t, bob)
+	for n := range uint64(30) {
+		by, token := alice, a.Token
+		if n%3 == 1 {
+			by, token = bob, b.Token
+		}
+		at, err := w.records(by.Agent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.log.Append(t.Context(), w.chat, by, message(token, uint64(len(at)), ident.Message(fmt.Sprintf("m-%d", n)), fmt.Sprint(n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := pages(t, w, 1000, nil)
+	if len(whole) != 30 {
+		t.Fatalf("%d items; want 30", len(whole))
+	}
+	if !slices.IsSortedFunc(whole, func(p, q api.ChatRecord) int {
+		if d := p.Timestamp.Compare(q.Timestamp.Time); d != 0 {
+			return d
+		}
+		if d := strings.Compare(p.StreamID, q.StreamID); d != 0 {
+			return d
+		}
+		return int(p.Position) - int(q.Position)
+	}) {
+		t.Error("they are not in their order")
+	}
+	for _, limit := range []int{1, 2, 7, 29, 30, 31} {
+		got := pages(t, w, limit, func() {
+			at, _ := w.records("bob")
+			_, _ = w.log.Append(context.Background(), w.chat, bob, message(b.Token, uint64(len(at)), ident.Message(fmt.Sprintf("later-%d-%d", limit, len(at))), "later"))
+		})
+		for i := range whole {
+			if i >= len(got) || string(got[i].Record) != string(whole[i].Record) {
+				t.Fatalf("pages of %d: item %d differs", limit, i)
+			}
+		}
+	}
+}
+
+// pages returns all items of a snapshot, by pages, with something happening between them.
+func pages(t *testing.T, w *world, limit int, between func()) (all []api.ChatRecord) {
+	t.Helper()
+	q := chatlog.Query{Limit: limit}
+	for {
+		p, err := w.log.Transcript(t.Context(), w.chat, alice, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p.Items...)
+		if p.HasMore != (p.Cursor != nil) {
+			t.Fatalf("hasMore %v with cursor %v", p.HasMore, p.Cursor)
+		}
+		if !p.HasMore {
+			return all
+		}
+		q.Cursor = *p.Cursor
+		if between != nil {
+			between()
+			between = nil
+		}
+	}
+}

@@ -26,6 +26,7 @@ type protocol struct {
 
 var protocols = []protocol{
 	{table: "docs/PROTOCOL.md", folder: "protocol", prefix: "P", name: "Agent Chat v1"},
+	{table: "docs/SIGNED-CHATS.md", folder: "signed-chats", prefix: "S", name: "Chat protocol"},
 }
 
 const rulesHeading = "\n## Rules and their scripts\n"

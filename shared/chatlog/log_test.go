@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agentchat/shared/api"
+	"agentchat/shared/chat"
 	"agentchat/shared/chatlog"
 	"agentchat/shared/ident"
 	"agentchat/shared/signed"
@@ -387,5 +388,28 @@ func pages(t *testing.T, w *world, limit int, between func()) (all []api.ChatRec
 			between()
 			between = nil
 		}
+	}
+}
+
+// The largest append that is taken is exactly as large as the limit, and one byte
+// more is refused, with everything as it was.
+func TestLargestAppend(t *testing.T) {
+	w := newWorld(t)
+	c := w.mustClaim(t, alice)
+	if _, err := process(w.store).Append(t.Context(), w.chat, alice, message(c.Token, 3, "m-0", "")); err != nil {
+		t.Fatal(err)
+	}
+	all, err := w.records("alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	around := chat.Size(stream.Batch{Records: []stream.Record{all[3].Record}, At: new(uint64(3)), Token: new(string(c.Owner))})
+	send := func(bytes int) error {
+		_, err := w.log.Append(t.Context(), w.chat, alice, message(c.Token, 4, "m-1", strings.Repeat("a", bytes)))
+		return err
+	}
+	wantCode(t, "one byte more", send(api.MaxChatAppend-around+1), api.AppendTooLarge)
+	if err := send(api.MaxChatAppend - around); err != nil {
+		t.Errorf("as large as the limit: %v", err)
 	}
 }

@@ -366,16 +366,29 @@ func patient(c faultstream.Call) []faultstream.Fault {
 // An owner and who takes over from it; requests and replies lost, appends late,
 // death at any step: no position is written twice, nothing of an owner stands
 // behind the claim of the next, answer and receipt stand together, and what each was told is so.
-func TestTakeOverModel(t *testing.T)        { explore(t, bounds(), takeOver(direct)) }
-func TestTakeOverModelSampled(t *testing.T) { explore(t, sampled(400), takeOver(direct)) }
+func TestTakeOverModel(t *testing.T) {
+	explore(t, bounds(), takeOver(direct))
+}
+
+// The same with more faults than can be enumerated.
+func TestTakeOverModelSampled(t *testing.T) {
+	explore(t, sampled(400), takeOver(direct))
+}
 
 // The identical request from two processes is stored once.
-func TestRepeatsModel(t *testing.T) { explore(t, bounds(), repeats(direct, "a", "b")) }
+func TestRepeatsModel(t *testing.T) {
+	explore(t, bounds(), repeats(direct, "a", "b"))
+}
 
-func TestRepeatsModelSampled(t *testing.T) { explore(t, sampled(300), repeats(direct, "a", "b", "c")) }
+// The same with three processes, and more faults.
+func TestRepeatsModelSampled(t *testing.T) {
+	explore(t, sampled(300), repeats(direct, "a", "b", "c"))
+}
 
 // Of those who claim what nobody owns, one owns it.
-func TestRivalsModelSampled(t *testing.T) { explore(t, sampled(400), rivals(direct, "a", "b", "c")) }
+func TestRivalsModelSampled(t *testing.T) {
+	explore(t, sampled(400), rivals(direct, "a", "b", "c"))
+}
 
 // Creators in any order, dying anywhere, make one chat.
 func TestCreatorsModelSampled(t *testing.T) {

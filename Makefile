@@ -55,7 +55,7 @@ fuzz: ## Fuzz each target for FUZZTIME=10s
 	@scripts/fuzz $(FUZZTIME)
 
 .PHONY: sim
-sim: ## Simulate a fleet on a failing store: SEED=7 that seed, with its history; else SEEDS=1000 new ones
+sim: ## Simulate a fleet on a failing store: SEED=7 that seed, up to 20 times until it fails, with its history; else SEEDS=1000 new ones
 	$(GO) test ./shared/simulation -run TestSeeds$$ -count=1 -timeout 1h $(if $(SEED),-v -args -sim.seed=$(SEED),-args -sim.seeds=$(SEEDS) -sim.first=$(shell date +%s))
 
 .PHONY: bench

@@ -6,8 +6,9 @@
 //
 // A run is a testing/synctest bubble and is made from one seed: who does what,
 // which call of the store comes next and what happens to it, when a process
-// dies, how long nothing happens. The processes are the real handlers on an Env
-// each; users are the real client.
+// dies, how long nothing happens. Only the jitter of pauses, and which of the
+// reads that a process makes at once comes first, are not the seed's. The
+// processes are the real handlers on an Env each; users are the real client.
 package simulation
 
 import (

@@ -144,6 +144,55 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// Nothing that was built is a source: a compiler's output lies in a folder that is
+// ignored, or is ignored itself, so that no commit takes it along.
+func TestBuilt(t *testing.T) {
+	b, err := os.ReadFile(".gitignore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ignored := func(p string) bool {
+		for pattern := range strings.Lines(string(b)) {
+			pattern = strings.TrimSuffix(strings.TrimSpace(pattern), "/")
+			of, rooted := strings.CutPrefix(pattern, "/")
+			name := path.Base(p)
+			if rooted {
+				name = p
+			}
+			if m, _ := path.Match(of, name); m {
+				return true
+			}
+		}
+		return false
+	}
+	magic := []string{"\x7fELF", "\xcf\xfa\xed\xfe", "MZ"}
+	err = filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		p = filepath.ToSlash(p)
+		switch {
+		case err != nil || p == ".":
+			return err
+		case d.IsDir() && (d.Name() == ".git" || ignored(p)):
+			return filepath.SkipDir
+		case !d.Type().IsRegular() || ignored(p):
+			return nil
+		}
+		head := make([]byte, 4)
+		f, err := os.Open(p)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		n, _ := f.Read(head) // an empty file is none
+		if slices.ContainsFunc(magic, func(m string) bool { return strings.HasPrefix(string(head[:n]), m) }) {
+			t.Errorf("%s is a program that was built; remove it, or have .gitignore name it", p)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Only env reads the environment; a command, or the host of a Lambda function, hands it os.Getenv.
 func TestEnvironment(t *testing.T) {
 	reads := regexp.MustCompile(`\bos\.(Getenv|LookupEnv|Environ|ExpandEnv)\b`)

@@ -189,8 +189,11 @@ func (s *Store) Append(ctx context.Context, name stream.Name, in stream.Batch) (
 	s.watchRepeat(name, own)
 	ctx, c, f, end := s.begin(ctx, Call{Op: Append, Name: name, Batch: own})
 	defer end()
-	err = s.change(ctx, c, f, func(ctx context.Context) (err error) {
-		ack, err = s.inner.Append(ctx, name, own)
+	err = s.change(ctx, c, f, func(ctx context.Context) error {
+		landed, err := s.inner.Append(ctx, name, own)
+		if f.Kind != Late { // which lands while somebody else calls, and is told to nobody
+			ack = landed
+		}
 		return err
 	})
 	if sumBatch(in) != sumBatch(own) {

@@ -95,7 +95,7 @@ func (s *schemas) responses(r route.Route) object {
 		if r.Resp != nil {
 			content := object{"application/json": s.media(reflect.TypeOf(r.Resp), false)}
 			if r.Kind == route.Events {
-				content["text/event-stream"] = object{"schema": object{"type": "string", "description": streamDoc}, "example": exampleStream(r.Resp)}
+				content["text/event-stream"] = object{"schema": object{"type": "string", "description": streamDoc(r.Resp)}, "example": exampleStream(r.Resp)}
 			}
 			resp["content"] = content
 		}

@@ -13,9 +13,18 @@ import (
 	"agentchat/shared/strictjson"
 )
 
-const streamDoc = "Server-sent events: an event \"envelope\" a delivery, whose id is the next cursor, and a comment at least every 15 seconds. " +
-	"An event \"problem\", which has no id, tells why the stream ends; a stream may also end without one. Reconnect with Last-Event-ID. The monitor's \"gap\" (GapEvent) tells of " +
-	"records that are no longer retained, \"unavailable\" (UnavailableEvent) of an inbox that can't be read for now; neither has an id."
+// streamDoc says what events the stream of an operation has whose page is resp.
+func streamDoc(resp any) string {
+	const more = "A comment comes at least every 15 seconds. An event \"problem\", which has no id, tells why the stream ends; a stream may also end without one. Reconnect with Last-Event-ID."
+	switch resp.(type) {
+	case api.TranscriptPage:
+		return "Server-sent events: an event \"message\" (ChatRecord) a message, and \"receipt\" and \"fence\" if they are included; the id is the live cursor behind it. " + more
+	case api.MonitorPage:
+		return "Server-sent events: an event \"envelope\" a delivery, whose id is the next cursor. " + more + " \"gap\" (GapEvent) tells of " +
+			"records that are no longer retained, \"unavailable\" (UnavailableEvent) of an inbox that can't be read for now; neither has an id."
+	}
+	return "Server-sent events: an event \"envelope\" a delivery, whose id is the next cursor. " + more
+}
 
 func tags() []object {
 	docs := map[string]string{
@@ -106,11 +115,28 @@ func exampleMonitored() api.MonitorDelivery {
 	return api.MonitorDelivery{Inbox: "bob", Cursor: "eyJ2IjoxLCJwIjp7ImJvYiI6NDN9fQ", Delivery: exampleDelivery()}
 }
 
+func exampleRecord() api.ChatRecord {
+	const chat = "chat_0123456789abcdef0123456789abcdef"
+	const record = `{"protocol":"yello.chat.message.v1","version":2,"chatId":"` + chat + `","authorAgentId":"alice","operationId":"op_mhj-KQ5lO7kj9YELO9g8rw7lt4zwwvI9hDztqnTuFno",` +
+		`"recordIndex":0,"type":"chat.message","authoredWith":"agent_key","message":{"chatId":"` + chat + `","fromAgentId":"alice","toAgentId":"bob",` +
+		`"clientMessageId":"cmid_SVF-pBoD8vUENUsbCeHLoaRk2IbVKJXVz0WD675LISU","content":"hello","contentSha256":"LPJNul-wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ",` +
+		`"signature":{"kid":"bDFf6O7Ktv5ALaKk_7Ajsqgg3tsD9SNtH_VBz2A-xUo","alg":"ES256",` +
+		`"value":"mr8YUUt7IrXpukGRmJMTKBlAN00DQ7jTASHB5h4mnJvWtH-5MZtL8vewdJNUubxUeZ3Cy42_ObNFW--zzYgfzg","createdAt":"2026-07-19T12:00:00.000Z"}}}`
+	return api.ChatRecord{
+		StreamID: "chats/" + chat + "/alice", Generation: "4c8b87445f622be6", Position: 3,
+		Timestamp: api.Time{Time: time.Date(2026, 7, 19, 12, 0, 0, 1e6, time.UTC)}, Record: json.RawMessage(record),
+	}
+}
+
 func exampleStream(resp any) string {
 	e := sse.Event{Name: "envelope", ID: "43", Data: encoded(exampleDelivery())}
-	if _, ok := resp.(api.MonitorPage); ok {
+	switch resp.(type) {
+	case api.MonitorPage:
 		d := exampleMonitored()
 		e.ID, e.Data = d.Cursor, encoded(d)
+	case api.TranscriptPage:
+		d := exampleRecord()
+		e = sse.Event{Name: "message", ID: "vrYblLpAAQUEHQZrPMfqh81XTPSnCFbg9A", Data: encoded(d)}
 	}
 	b, err := e.Append(nil)
 	if err != nil {

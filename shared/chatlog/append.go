@@ -167,7 +167,7 @@ func (a *attempt) message() (*signed.Message, error) {
 	now := a.l.now()
 	key, err := a.l.o.Keys.Signer(signed.ES256, now.Time)
 	if err != nil {
-		return nil, err
+		return nil, api.Errorf(api.ChatsDisabled, "this server has no key that may sign now; its operator adds one").Because(err)
 	}
 	return signed.Sign(key, signed.Draft{
 		ChatID: a.room.state.ID, From: a.room.by.Agent, To: a.room.peer.side.Agent,

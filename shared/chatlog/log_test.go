@@ -14,6 +14,8 @@ import (
 	"agentchat/shared/chat"
 	"agentchat/shared/chatlog"
 	"agentchat/shared/ident"
+	"agentchat/shared/journal"
+	"agentchat/shared/mailbox"
 	"agentchat/shared/signed"
 	"agentchat/shared/stream"
 	"agentchat/shared/stream/faultstream"
@@ -287,6 +289,23 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 			t.Errorf("it ended after %v", took)
 		}
 	})
+}
+
+// With every key revoked, reading goes on and nothing is sent.
+func TestNoKeyThatSigns(t *testing.T) {
+	w := newWorld(t)
+	c := w.mustClaim(t, alice)
+	keys := testKeys()
+	for _, k := range keys.Keys() {
+		keys, _ = keys.Revoke(k.ID)
+	}
+	j := journal.New(w.store, journal.Options{})
+	l := chatlog.New(w.store, j, mailbox.New(w.store, j, mailbox.Options{}), chatlog.Options{Keys: keys})
+	_, err := l.Append(t.Context(), w.chat, alice, message(c.Token, 3, "m-1", "x"))
+	wantCode(t, "send", err, api.ChatsDisabled)
+	if _, err := l.Transcript(t.Context(), w.chat, alice, chatlog.Query{}); err != nil {
+		t.Errorf("transcript: %v", err)
+	}
 }
 
 // What the creator sends waits for the peer where grants are required, and what

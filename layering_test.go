@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // layers lists the packages from the ground up. A package may import those of
@@ -190,6 +191,28 @@ func TestBuilt(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The picture in docs/ARCHITECTURE.md shows every package but mains and test kits.
+func TestPicture(t *testing.T) {
+	b, err := os.ReadFile("docs/ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture := strings.SplitN(string(b), "```", 3)[1]
+	shown := strings.FieldsFunc(picture, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for _, f := range goFiles(t) {
+		dir := path.Dir(f)
+		if path.Base(dir) == "lambda" || slices.Contains(testKits, dir) {
+			continue
+		}
+		if first, _, _ := strings.Cut(dir, "/"); first != "shared" && first != "functions" {
+			continue
+		}
+		if !slices.Contains(shown, path.Base(dir)) {
+			t.Errorf("the picture does not show %s", dir)
+		}
 	}
 }
 

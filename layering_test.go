@@ -28,7 +28,7 @@ var layers = []struct {
 	packages []string
 }{
 	{"words", []string{"shared/ident", "shared/stream", "shared/api", "shared/route"}},
-	{"rules", []string{"shared/strictjson", "shared/valid", "shared/sse", "shared/cursor", "shared/agent", "shared/contact", "shared/signed", "shared/pii", "shared/chat"}},
+	{"rules", []string{"shared/strictjson", "shared/valid", "shared/sse", "shared/cursor", "shared/event", "shared/agent", "shared/contact", "shared/signed", "shared/pii", "shared/chat"}},
 	{"state", []string{
 		"shared/deadline",
 		"shared/s2local/engine", "shared/stream/localstream", "shared/stream/s2stream", "shared/stream/faultstream",

@@ -21,11 +21,11 @@ func Register(p api.Profile, g ident.Generation, now api.Time) Decision {
 	return func(s *State) ([]stream.Record, error) {
 		switch {
 		case s.Phase == Never || s.Phase == Deleted:
-			return record(event{Kind: kindRegistering, At: now, Generation: g, Profile: &p})
+			return record(kindRegistering, body{At: now, Generation: g, Profile: &p})
 		case equal(s.Profile, p):
 			return nil, nil
 		default:
-			return record(event{Kind: kindProfile, At: now, Profile: &p})
+			return record(kindProfile, body{At: now, Profile: &p})
 		}
 	}
 }
@@ -41,7 +41,7 @@ func Opened(g ident.Generation, first uint64, epoch string, now api.Time) Decisi
 		case s.Phase == Registered:
 			return nil, nil
 		default:
-			return record(event{Kind: kindRegistered, At: now, Generation: g, First: first, Epoch: epoch})
+			return record(kindRegistered, body{At: now, Generation: g, First: first, Epoch: epoch})
 		}
 	}
 }
@@ -56,7 +56,7 @@ func Delete(id ident.Agent, now api.Time) Decision {
 			return nil, nil
 		case Registering, Registered:
 		}
-		return record(event{Kind: kindDeleted, At: now})
+		return record(kindDeleted, body{At: now})
 	}
 }
 
@@ -69,7 +69,7 @@ func Mint(id ident.Agent, k Key) Decision {
 		if len(s.Keys) >= api.MaxKeys {
 			return nil, api.Errorf(api.Invalid, "%s has %d live keys, which is the most; revoke one first", id, api.MaxKeys)
 		}
-		return record(event{Kind: kindMinted, At: k.CreatedAt, Key: &k})
+		return record(kindMinted, body{At: k.CreatedAt, Key: &k})
 	}
 }
 
@@ -82,7 +82,7 @@ func Revoke(id ident.Agent, key ident.Key, now api.Time) Decision {
 		if _, ok := s.Key(key); !ok {
 			return nil, api.Errorf(api.KeyNotFound, "%s has no live key %q", id, key)
 		}
-		return record(event{Kind: kindRevoked, At: now, Revoked: key})
+		return record(kindRevoked, body{At: now, Revoked: key})
 	}
 }
 

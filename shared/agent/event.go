@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-json-experiment/json"
-
 	"agentchat/shared/api"
+	"agentchat/shared/event"
 	"agentchat/shared/ident"
 	"agentchat/shared/stream"
 )
@@ -24,10 +23,9 @@ const (
 	kindRevoked     = "key.revoked"
 )
 
-// An event is the body of a record of agents/{agent}.
-type event struct {
-	Schema     string           `json:"schema"`
-	Kind       string           `json:"kind"`
+// A body is that of a record of agents/{agent}.
+type body struct {
+	event.Head
 	At         api.Time         `json:"at"`
 	Generation ident.Generation `json:"generation,omitzero"`
 	First      uint64           `json:"first,omitzero"`
@@ -37,34 +35,15 @@ type event struct {
 	Revoked    ident.Key        `json:"revoked,omitzero"`
 }
 
-// record returns e as a record. Headers name schema and kind, so that a reader
-// of the raw stream need not look into bodies.
-func record(e event) ([]stream.Record, error) {
-	e.Schema = Schema
-	body, err := json.Marshal(e, json.Deterministic(true))
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", e.Kind, err)
-	}
-	return []stream.Record{{
-		Headers: []stream.Header{
-			{Name: "content-type", Value: "application/json"},
-			{Name: "agent-chat-schema", Value: Schema},
-			{Name: "agent-chat-kind", Value: e.Kind},
-		},
-		Body: body,
-	}}, nil
-}
+func record(kind string, b body) ([]stream.Record, error) { return event.Record(Schema, kind, &b) }
 
 // Apply adds the event in e to s, and leaves alone what copies of s point to.
 // An entry that is no event of this package, or one that can't follow what came
 // before it, is an error, and s is as it was.
 func (s *State) Apply(e stream.Entry) error {
-	var ev event
-	if err := json.Unmarshal(e.Body, &ev); err != nil {
-		return fmt.Errorf("event at %d: %w", e.Seq, err)
-	}
-	if ev.Schema != Schema {
-		return fmt.Errorf("event at %d: schema %q; want %q", e.Seq, ev.Schema, Schema)
+	var ev body
+	if err := event.Read(e, Schema, &ev); err != nil {
+		return err
 	}
 	next := *s
 	if !next.apply(ev, e.Timestamp) {
@@ -74,7 +53,7 @@ func (s *State) Apply(e stream.Entry) error {
 	return nil
 }
 
-func (s *State) apply(ev event, stored stream.Timestamp) bool {
+func (s *State) apply(ev body, stored stream.Timestamp) bool {
 	known := s.Phase == Registering || s.Phase == Registered
 	switch ev.Kind {
 	case kindRegistering:

@@ -34,7 +34,7 @@ func Create(creator ident.Agent, one, other Side, grantsRequired bool, now api.T
 		if s.ID != "" {
 			return nil, nil
 		}
-		return record(event{Kind: kindCreated, At: now, Chat: ID(sides[0].Party, sides[1].Party), Sides: &sides})
+		return record(kindCreated, body{At: now, Chat: ID(sides[0].Party, sides[1].Party), Sides: &sides})
 	}
 }
 
@@ -44,7 +44,7 @@ func Opened(now api.Time) Decision {
 		if s.Open {
 			return nil, nil
 		}
-		return record(event{Kind: kindOpened, At: now})
+		return record(kindOpened, body{At: now})
 	}
 }
 
@@ -59,7 +59,7 @@ func Permit(recipient ident.Agent, state api.Permission, by By, now api.Time) De
 		if g := s.Sides[i].Grant; g.State == state && g.By == by {
 			return nil, nil
 		}
-		return record(event{Kind: kindPermission, At: now, Agent: recipient, Grant: &Grant{State: state, By: by, Since: now}})
+		return record(kindPermission, body{At: now, Agent: recipient, Grant: &Grant{State: state, By: by, Since: now}})
 	}
 }
 
@@ -74,7 +74,7 @@ func Tighten(policy, server api.PIIPolicy, now api.Time) Decision {
 		case policy == s.Policy:
 			return nil, nil
 		}
-		return record(event{Kind: kindPolicy, At: now, Policy: policy})
+		return record(kindPolicy, body{At: now, Policy: policy})
 	}
 }
 

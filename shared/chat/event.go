@@ -3,9 +3,8 @@ package chat
 import (
 	"fmt"
 
-	"github.com/go-json-experiment/json"
-
 	"agentchat/shared/api"
+	"agentchat/shared/event"
 	"agentchat/shared/ident"
 	"agentchat/shared/stream"
 )
@@ -21,10 +20,9 @@ const (
 	kindPolicy     = "chat.policy"
 )
 
-// An event is the body of a record of chats/{chat}.
-type event struct {
-	Schema string        `json:"schema"`
-	Kind   string        `json:"kind"`
+// A body is that of a record of chats/{chat}.
+type body struct {
+	event.Head
 	At     api.Time      `json:"at"`
 	Chat   ident.Chat    `json:"chat,omitzero"`
 	Sides  *[2]Side      `json:"sides,omitzero"`
@@ -33,33 +31,14 @@ type event struct {
 	Policy api.PIIPolicy `json:"policy,omitzero"`
 }
 
-// record returns e as a record. Headers name schema and kind, so that a reader
-// of the raw stream need not look into bodies.
-func record(e event) ([]stream.Record, error) {
-	e.Schema = Schema
-	body, err := json.Marshal(e, json.Deterministic(true))
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", e.Kind, err)
-	}
-	return []stream.Record{{
-		Headers: []stream.Header{
-			{Name: "content-type", Value: "application/json"},
-			{Name: "agent-chat-schema", Value: Schema},
-			{Name: "agent-chat-kind", Value: e.Kind},
-		},
-		Body: body,
-	}}, nil
-}
+func record(kind string, b body) ([]stream.Record, error) { return event.Record(Schema, kind, &b) }
 
 // Apply adds the event in e to s. An entry that is no event of this package, or
 // one that can't follow what came before it, is an error, and s is as it was.
 func (s *State) Apply(e stream.Entry) error {
-	var ev event
-	if err := json.Unmarshal(e.Body, &ev); err != nil {
-		return fmt.Errorf("event at %d: %w", e.Seq, err)
-	}
-	if ev.Schema != Schema {
-		return fmt.Errorf("event at %d: schema %q; want %q", e.Seq, ev.Schema, Schema)
+	var ev body
+	if err := event.Read(e, Schema, &ev); err != nil {
+		return err
 	}
 	next := *s
 	if !next.apply(ev) {
@@ -69,7 +48,7 @@ func (s *State) Apply(e stream.Entry) error {
 	return nil
 }
 
-func (s *State) apply(ev event) bool {
+func (s *State) apply(ev body) bool {
 	switch ev.Kind {
 	case kindCreated:
 		if s.ID != "" || ev.Sides == nil || ev.Sides[0].Agent >= ev.Sides[1].Agent || ev.Chat != ID(ev.Sides[0].Party, ev.Sides[1].Party) {

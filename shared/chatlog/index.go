@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"agentchat/shared/chat"
+	"agentchat/shared/event"
 	"agentchat/shared/ident"
 	"agentchat/shared/journal"
 	"agentchat/shared/stream"
@@ -35,10 +36,7 @@ func (l *Log) list(ctx context.Context, p chat.Party, id ident.Chat) error {
 			return nil, nil
 		}
 		body, err := json.Marshal(indexEvent{indexSchema, id})
-		return []stream.Record{{
-			Headers: []stream.Header{{Name: "content-type", Value: "application/json"}, {Name: "agent-chat-schema", Value: indexSchema}},
-			Body:    body,
-		}}, err
+		return []stream.Record{event.JSON(indexSchema, "", body)}, err
 	})
 	return err
 }

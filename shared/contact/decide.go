@@ -30,8 +30,7 @@ func Remove(id ident.Agent) Decision {
 		if _, ok := b.Get(id); !ok {
 			return nil, NotFound(id)
 		}
-		r, err := event{Kind: api.ContactRemove, ID: id}.record()
-		return []stream.Record{r}, err
+		return record(api.ContactRemove, body{ID: id})
 	}
 }
 
@@ -57,16 +56,16 @@ func NotFound(id ident.Agent) error {
 
 // upsert returns the record that saves c, if the book has room for it.
 func (b *Book) upsert(c api.Card, from *api.AcceptedFrom) ([]stream.Record, error) {
-	r, err := event{Kind: api.ContactUpsert, ID: c.ID, Contact: &c, AcceptedFrom: from}.record()
+	records, err := record(api.ContactUpsert, body{ID: c.ID, Contact: &c, AcceptedFrom: from})
 	if err != nil {
 		return nil, err
 	}
 	was, known := b.entry(c.ID)
-	if !known && b.count >= api.MaxContacts || b.bytes-was.bytes+len(r.Body) > api.MaxContactsBytes {
+	if !known && b.count >= api.MaxContacts || b.bytes-was.bytes+len(records[0].Body) > api.MaxContactsBytes {
 		return nil, api.Errorf(api.ContactsFull, "an address book holds %d contacts and %d bytes at most; remove some first",
 			api.MaxContacts, api.MaxContactsBytes)
 	}
-	return []stream.Record{r}, nil
+	return records, nil
 }
 
 // equal holds nil and empty lists and maps for the same, as JSON leaves both out.

@@ -11,6 +11,7 @@ import (
 
 	"agentchat/shared/api"
 	"agentchat/shared/deadline"
+	"agentchat/shared/event"
 	"agentchat/shared/stream"
 )
 
@@ -18,7 +19,7 @@ import (
 // carries the call's nonce; a record of kind "nop" only takes up its position.
 const (
 	nonceHeader = "agent-chat-nonce"
-	kindHeader  = "agent-chat-kind"
+	kindHeader  = event.HeaderKind
 	nopKind     = "nop"
 )
 

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"agentchat/shared/cursor"
+	"agentchat/shared/event"
 	"agentchat/shared/ident"
 	"agentchat/shared/stream"
 	"agentchat/shared/strictjson"
@@ -72,8 +73,7 @@ func (r record) encode() (stream.Record, cursor.Hash, error) {
 	if err != nil {
 		return stream.Record{}, cursor.Hash{}, err
 	}
-	headers := []stream.Header{{Name: "content-type", Value: "application/json"}, {Name: "agent-chat-schema", Value: recordSchema}}
-	return stream.Record{Headers: headers, Body: body}, hashOf(body), nil
+	return event.JSON(recordSchema, "", body), hashOf(body), nil
 }
 
 func hashOf(body []byte) cursor.Hash {

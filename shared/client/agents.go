@@ -13,11 +13,7 @@ import (
 // Register registers an agent, or replaces its whole profile. Repeating it
 // changes nothing.
 func (c *Client) Register(ctx context.Context, req api.RegisterRequest) (*api.RegisterResponse, error) {
-	r, err := newRequest("agents.register", &req)
-	if err != nil {
-		return nil, err
-	}
-	answer, res, err := run[api.RegisterResponse](ctx, c, r, true)
+	answer, res, err := call[api.RegisterResponse](ctx, c, "agents.register", &req, true)
 	if err != nil {
 		return nil, err
 	}

@@ -58,15 +58,20 @@ func newRequest(op string, req any) (request, error) {
 // proves that nothing was done is repeated; one that leaves the outcome open only
 // if again says that a repeat is harmless.
 func do[R any](ctx context.Context, c *Client, op string, req any, again bool) (*R, error) {
-	r, err := newRequest(op, req)
-	if err != nil {
-		return nil, err
-	}
-	answer, _, err := run[R](ctx, c, r, again)
+	answer, _, err := call[R](ctx, c, op, req, again)
 	return answer, err
 }
 
-// run is do for a request that is made already, and tells the reply too.
+// call is do, and tells the reply too.
+func call[R any](ctx context.Context, c *Client, op string, req any, again bool) (*R, reply, error) {
+	r, err := newRequest(op, req)
+	if err != nil {
+		return nil, reply{}, err
+	}
+	return run[R](ctx, c, r, again)
+}
+
+// run is call for a request that is made already.
 func run[R any](ctx context.Context, c *Client, r request, again bool) (*R, reply, error) {
 	var answer *R
 	res, err := c.repeat(ctx, func() (reply, error) {

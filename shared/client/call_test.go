@@ -417,6 +417,26 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// What asks for a page never asks to follow, though the request could.
+func TestPagesDoNotFollow(t *testing.T) {
+	c, _ := start(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("follow") || r.Header.Get("Last-Event-ID") != "" {
+			t.Errorf("%s, Last-Event-ID %q", r.URL, r.Header.Get("Last-Event-ID"))
+		}
+		_, _ = io.WriteString(w, "{}")
+	}, client.Options{})
+	follow, seen := true, uint64(7)
+	if _, err := c.Inbox(t.Context(), api.InboxRequest{Agent: "bob", Follow: &follow, LastEventID: &seen}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Monitor(t.Context(), api.MonitorRequest{Follow: &follow, LastEventID: "x"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Transcript(t.Context(), api.TranscriptRequest{Chat: "c", AgentID: "bob", Follow: &follow, LastEventID: "x"}); err != nil {
+		t.Error(err)
+	}
+}
+
 // A token appears in no error, no trace and no other place than its header, and
 // what can't be one is refused by New.
 func TestSecrets(t *testing.T) {

@@ -15,11 +15,7 @@ import (
 
 // CreateChat finds the chat of two agents, or makes it. Repeating it changes nothing.
 func (c *Client) CreateChat(ctx context.Context, req api.CreateChatRequest) (*api.CreateChatResponse, error) {
-	r, err := newRequest("chats.create", &req)
-	if err != nil {
-		return nil, err
-	}
-	answer, res, err := run[api.CreateChatResponse](ctx, c, r, true)
+	answer, res, err := call[api.CreateChatResponse](ctx, c, "chats.create", &req, true)
 	if err != nil {
 		return nil, err
 	}
@@ -55,11 +51,7 @@ func (c *Client) AcknowledgeBatch(ctx context.Context, req api.ChatReceiptReques
 }
 
 func (c *Client) append(ctx context.Context, op string, req any) (*api.ChatAppendResponse, error) {
-	r, err := newRequest(op, req)
-	if err != nil {
-		return nil, err
-	}
-	answer, res, err := run[api.ChatAppendResponse](ctx, c, r, false)
+	answer, res, err := call[api.ChatAppendResponse](ctx, c, op, req, false)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +81,7 @@ func (c *Client) SetPermissions(ctx context.Context, req api.PermissionsRequest)
 
 // Transcript returns a page of what both parties wrote.
 func (c *Client) Transcript(ctx context.Context, req api.TranscriptRequest) (*api.TranscriptPage, error) {
+	req.Follow, req.LastEventID = nil, ""
 	return do[api.TranscriptPage](ctx, c, "chats.transcript", &req, true)
 }
 

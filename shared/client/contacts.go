@@ -22,11 +22,7 @@ func (c *Client) AcceptContact(ctx context.Context, req api.AcceptContactRequest
 }
 
 func (c *Client) saveContact(ctx context.Context, op string, req any) (*api.SaveContactResponse, error) {
-	r, err := newRequest(op, req)
-	if err != nil {
-		return nil, err
-	}
-	answer, res, err := run[api.SaveContactResponse](ctx, c, r, true)
+	answer, res, err := call[api.SaveContactResponse](ctx, c, op, req, true)
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ type historian struct {
 func (h *historian) take(entries []stream.Entry) (full bool, err error) {
 	for _, e := range entries {
 		if e.Seq != h.next {
-			return false, fmt.Errorf("%w: record %d where %d should be", stream.ErrCorrupt, e.Seq, h.next)
+			return false, stream.Misplaced(e.Seq, h.next)
 		}
 		ev, ok, err := contact.History(e, h.r.Contact)
 		if err != nil {

@@ -24,6 +24,7 @@ import (
 	"agentchat/shared/chat"
 	"agentchat/shared/ident"
 	"agentchat/shared/journal"
+	"agentchat/shared/mailbox"
 	"agentchat/shared/signed"
 	"agentchat/shared/stream"
 )
@@ -36,12 +37,6 @@ const (
 	maxWindows = 256              // directions of which the latest operations are remembered
 	maxPassed  = 10_000           // records that one page may pass over
 )
-
-// Registrations returns the fold of an agent's registration, at most maxAge
-// old. *mailbox.Mailbox is one.
-type Registrations interface {
-	Registration(ctx context.Context, id ident.Agent, maxAge time.Duration) (agent.State, error)
-}
 
 // Options of a Log.
 type Options struct {
@@ -57,15 +52,16 @@ type Options struct {
 type Log struct {
 	store   stream.Store
 	journal *journal.Journal
-	agents  Registrations
+	mail    *mailbox.Mailbox
 	o       Options
 	chats   *journal.Fold[*chat.State]
 	index   *journal.Fold[*listed]
 	windows *lru.Cache[stream.Name, *window]
 }
 
-// New returns a Log on store, whose chats are kept by j and whose parties are agents.
-func New(store stream.Store, j *journal.Journal, agents Registrations, o Options) *Log {
+// New returns a Log on store, whose chats are kept by j, between the agents whose
+// registrations mail has.
+func New(store stream.Store, j *journal.Journal, mail *mailbox.Mailbox, o Options) *Log {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -80,15 +76,8 @@ func New(store stream.Store, j *journal.Journal, agents Registrations, o Options
 		panic("chatlog: " + err.Error()) // only for a size that is not positive
 	}
 	return &Log{
-		store: store, journal: j, agents: agents, o: o, windows: windows,
-		chats: &journal.Fold[*chat.State]{
-			New: func() *chat.State { return new(chat.State) },
-			Apply: func(s *chat.State, e stream.Entry) (*chat.State, error) {
-				next := *s
-				err := next.Apply(e)
-				return &next, err
-			},
-		},
+		store: store, journal: j, mail: mail, o: o, windows: windows,
+		chats: journal.Of[chat.State](),
 		index: &journal.Fold[*listed]{New: func() *listed { return nil }, Apply: (*listed).apply},
 	}
 }
@@ -148,7 +137,7 @@ func (l *Log) enter(ctx context.Context, id ident.Chat, by Actor, writes bool) (
 // a little old, or else of the present one, since a refusal must be true.
 func (l *Log) registered(ctx context.Context, id ident.Agent, is func(agent.State) bool) (bool, error) {
 	for _, maxAge := range []time.Duration{agent.MaxAge, 0} {
-		reg, err := l.agents.Registration(ctx, id, maxAge)
+		reg, err := l.mail.Registration(ctx, id, maxAge)
 		if err != nil || is(reg) {
 			return err == nil, err
 		}

@@ -122,7 +122,7 @@ func (l *Log) show(ctx context.Context, s *chat.State) (api.Chat, error) {
 	var agents [2]api.ChatAgent
 	var streams [2]api.ChatStream
 	for i, side := range s.Sides {
-		reg, err := l.agents.Registration(ctx, side.Agent, agent.MaxAge)
+		reg, err := l.mail.Registration(ctx, side.Agent, agent.MaxAge)
 		if err != nil {
 			return api.Chat{}, err
 		}

@@ -92,7 +92,7 @@ func (l *Log) read(ctx context.Context, d direction, from, to uint64, atOnce int
 // take returns e, which must stand at a position and be of d.
 func (d direction) take(e stream.Entry, at uint64) (item, error) {
 	if e.Seq != at {
-		return item{}, damaged(d.name, fmt.Errorf("%w: record %d where %d should be", stream.ErrCorrupt, e.Seq, at))
+		return item{}, damaged(d.name, stream.Misplaced(e.Seq, at))
 	}
 	if e.Command() != stream.None {
 		return item{Entry: e}, nil

@@ -37,6 +37,22 @@ type Fold[S any] struct {
 	Restore  func([]byte) (S, error)
 }
 
+// Of returns a Fold of states that add records to themselves: Apply leaves alone
+// what copies of the state point to.
+func Of[S any, P interface {
+	*S
+	Apply(e stream.Entry) error
+}]() *Fold[*S] {
+	return &Fold[*S]{
+		New: func() *S { return new(S) },
+		Apply: func(s *S, e stream.Entry) (*S, error) {
+			next := *s
+			err := P(&next).Apply(e)
+			return &next, err
+		},
+	}
+}
+
 // Read returns the state, at most maxAge old; with 0, it holds whatever was
 // acknowledged before the call. A stream that does not exist is the new state.
 //
@@ -179,7 +195,7 @@ func advance[S any](ctx context.Context, store stream.Store, name stream.Name, f
 func (s *folded[S]) take(name stream.Name, f *Fold[S], entries []stream.Entry, each func(stream.Entry, S)) error {
 	for _, e := range entries {
 		if e.Seq != s.next {
-			return lost(name, fmt.Errorf("%w: record %d where %d should be", stream.ErrCorrupt, e.Seq, s.next))
+			return lost(name, stream.Misplaced(e.Seq, s.next))
 		}
 		if err := s.add(f, e); err != nil {
 			return lost(name, err)

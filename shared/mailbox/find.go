@@ -130,7 +130,7 @@ func (f *finder) walk(ctx context.Context, from, to uint64) (complete bool, err 
 		}
 		for _, e := range p.Entries {
 			if e.Seq != from {
-				return false, gap(f.inbox, e.Seq, from)
+				return false, damaged(f.inbox, stream.Misplaced(e.Seq, from))
 			}
 			if from++; f.look(e) {
 				return true, nil

@@ -85,14 +85,7 @@ func New(store stream.Store, j *journal.Journal, o Options) *Mailbox {
 	}
 	return &Mailbox{
 		store: store, journal: j, o: o, seen: seen, slots: make(chan struct{}, maxLate),
-		agents: &journal.Fold[*agent.State]{
-			New: func() *agent.State { return new(agent.State) },
-			Apply: func(s *agent.State, e stream.Entry) (*agent.State, error) {
-				next := *s
-				err := next.Apply(e)
-				return &next, err
-			},
-		},
+		agents: journal.Of[agent.State](),
 	}
 }
 
@@ -148,11 +141,6 @@ func unavailable(cause error) *api.Error {
 func damaged(name stream.Name, cause error) *api.Error {
 	return api.Errorf(api.StateLost, "the inbox is not what was written to it; an operator must look").
 		Because(fmt.Errorf("%s: %w", name, cause))
-}
-
-// gap is the damage of a page whose records are not where they should be.
-func gap(name stream.Name, got, want uint64) *api.Error {
-	return damaged(name, fmt.Errorf("%w: record %d where %d should be", stream.ErrCorrupt, got, want))
 }
 
 // retryable reports whether a call that did not write may be repeated. Anything

@@ -142,7 +142,7 @@ func (r *reader) take(p stream.Page) (full bool, err error) {
 	r.page.Tail = max(p.Tail, r.page.Tail)
 	for _, e := range p.Entries {
 		if e.Seq != r.page.NextCursor {
-			return false, gap(r.inbox, e.Seq, r.page.NextCursor)
+			return false, damaged(r.inbox, stream.Misplaced(e.Seq, r.page.NextCursor))
 		}
 		if d, ok := r.q.Deliver(e); ok {
 			n := Size(&d)

@@ -129,7 +129,7 @@ func (m *Mailbox) scan(ctx context.Context, l *letter, from uint64) (found *stre
 		}
 		for _, e := range page.Entries {
 			if e.Seq != from {
-				return nil, from, gap(l.inbox, e.Seq, from)
+				return nil, from, damaged(l.inbox, stream.Misplaced(e.Seq, from))
 			}
 			if l.is(e) {
 				return &e, from, nil

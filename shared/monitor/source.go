@@ -68,7 +68,7 @@ func (m *Monitor) fetch(ctx context.Context, s *source, limit stream.Limit) fetc
 		f.entries, f.tail, f.err = p.Entries, p.Tail, err
 		for i, e := range p.Entries {
 			if want := f.from + uint64(i); e.Seq != want {
-				f.err = fmt.Errorf("%w: record %d where %d should be", stream.ErrCorrupt, e.Seq, want)
+				f.err = stream.Misplaced(e.Seq, want)
 			}
 		}
 		return f

@@ -20,6 +20,12 @@ var (
 	ErrCorrupt     = errors.New("stream is not what it should be") // a gap where records must be dense
 )
 
+// Misplaced is the error, in the tree of ErrCorrupt, of a record that stands where
+// another one should: what a reader that counts says of a gap.
+func Misplaced(got, want uint64) error {
+	return fmt.Errorf("%w: record %d where %d should be", ErrCorrupt, got, want)
+}
+
 // A PositionError says that another record stands where one was to be written.
 type PositionError struct{ Tail uint64 }
 

@@ -3,6 +3,7 @@ package stream_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,5 +63,13 @@ func TestErrors(t *testing.T) {
 				t.Errorf("Error: %q; want %q", tt.err, tt.text)
 			}
 		})
+	}
+}
+
+// A gap that a reader finds is told as what is corrupt, with both positions.
+func TestMisplaced(t *testing.T) {
+	err := stream.Misplaced(7, 5)
+	if !errors.Is(err, stream.ErrCorrupt) || !strings.Contains(err.Error(), "record 7 where 5") {
+		t.Errorf("Misplaced(7, 5) = %v; want ErrCorrupt and both positions", err)
 	}
 }

@@ -38,39 +38,44 @@ func (o *once) choose() faultstream.Fault {
 }
 
 // An append whose answer was lost, whether it was stored or not or comes late,
-// is settled: the caller is told that it was sent, and there is one record.
+// is settled, whatever is sent: the caller is told that it was, and there is one record.
 func TestSendSettlesLostAnswers(t *testing.T) {
+	const messages, shares, receipts = "messages", "contact-shares", "receipts"
 	tests := []struct {
 		name  string
 		fault faultstream.Fault
+		what  string
 		body  string
 	}{
-		{"stored", faultstream.Fault{Kind: faultstream.Stored}, `{"to":"bob","text":"once"}`},
-		{"lost", faultstream.Fault{Kind: faultstream.Lost}, `{"to":"bob","text":"once"}`},
-		{"late", faultstream.Fault{Kind: faultstream.Late, After: 1}, `{"to":"bob","text":"once"}`},
-		{"refused", faultstream.Fault{Kind: faultstream.Refused}, `{"to":"bob","text":"once"}`},
-		{"stored with an id", faultstream.Fault{Kind: faultstream.Stored}, `{"to":"bob","text":"once","id":"m-1"}`},
-		{"lost with an id", faultstream.Fault{Kind: faultstream.Lost}, `{"to":"bob","text":"once","id":"m-1"}`},
-		{"late with an id", faultstream.Fault{Kind: faultstream.Late, After: 3}, `{"to":"bob","text":"once","id":"m-1"}`},
+		{"stored", faultstream.Fault{Kind: faultstream.Stored}, messages, `{"to":"bob","text":"once"}`},
+		{"lost", faultstream.Fault{Kind: faultstream.Lost}, messages, `{"to":"bob","text":"once"}`},
+		{"late", faultstream.Fault{Kind: faultstream.Late, After: 1}, messages, `{"to":"bob","text":"once"}`},
+		{"refused", faultstream.Fault{Kind: faultstream.Refused}, messages, `{"to":"bob","text":"once"}`},
+		{"stored with an id", faultstream.Fault{Kind: faultstream.Stored}, messages, `{"to":"bob","text":"once","id":"m-1"}`},
+		{"lost with an id", faultstream.Fault{Kind: faultstream.Lost}, messages, `{"to":"bob","text":"once","id":"m-1"}`},
+		{"late with an id", faultstream.Fault{Kind: faultstream.Late, After: 3}, messages, `{"to":"bob","text":"once","id":"m-1"}`},
+		{"a share, stored", faultstream.Fault{Kind: faultstream.Stored}, shares, `{"to":"bob","contact_id":"carol"}`},
+		{"a share, lost, with an id", faultstream.Fault{Kind: faultstream.Lost}, shares, `{"to":"bob","contact_id":"carol","id":"m-1"}`},
+		{"a receipt, stored with an id", faultstream.Fault{Kind: faultstream.Stored}, receipts, `{"to":"bob","message_id":"m-0","status":"read","id":"m-1"}`},
+		{"a receipt, late", faultstream.Fault{Kind: faultstream.Late, After: 1}, receipts, `{"to":"bob","message_id":"m-0","status":"read"}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			o := &once{fault: tt.fault}
 			w := newWorld(t, inboxAppends(o.choose))
 			w.register("alice", "bob")
+			w.do(http.MethodPut, "/v1/agents/alice/contacts/carol", `{"display_name":"Carol"}`)
+			w.do(http.MethodPost, "/v1/agents/bob/messages", `{"to":"alice","text":"?","id":"m-0"}`)
 			o.armed.Store(true)
-			r := w.do(http.MethodPost, "/v1/agents/alice/messages", tt.body)
+			r := w.do(http.MethodPost, "/v1/agents/alice/"+tt.what, tt.body)
 			if r.Code != http.StatusCreated {
 				t.Errorf("send = %d %s; want 201", r.Code, r.Body)
 			}
 			w.store.LandAll()
-			if diff := cmp.Diff([]string{"once"}, w.texts("bob")); diff != "" {
-				t.Errorf("inbox (-want +got):\n%s", diff)
-			}
 			sent := decode[api.SendResponse](t, r)
 			page := decode[api.InboxPage](t, w.do(http.MethodGet, "/v1/agents/bob/inbox", ""))
-			if d := page.Deliveries[0]; d.SeqNum != sent.SeqNum || string(d.Envelope) != string(sent.Envelope) {
-				t.Errorf("told %d %s; stored %d %s", sent.SeqNum, sent.Envelope, d.SeqNum, d.Envelope)
+			if ds := page.Deliveries; len(ds) != 1 || ds[0].SeqNum != sent.SeqNum || string(ds[0].Envelope) != string(sent.Envelope) {
+				t.Errorf("told %d %s; stored %+v", sent.SeqNum, sent.Envelope, ds)
 			}
 		})
 	}
@@ -103,6 +108,8 @@ func TestStoreAway(t *testing.T) {
 			{"share", apiToken, http.MethodPost, "/v1/agents/alice/contact-shares", `{"to":"bob","contact_id":"carol","id":"m-2"}`},
 			{"accept", apiToken, http.MethodPost, "/v1/agents/bob/contact-shares/m-2/accept", ""},
 			{"receipt", apiToken, http.MethodPost, "/v1/agents/bob/receipts", `{"to":"alice","message_id":"m-1","status":"read","id":"m-3"}`},
+			{"monitor", adminToken, http.MethodGet, "/v1/monitor", ""},
+			{"monitor's stream", adminToken, http.MethodGet, "/v1/monitor?follow=true", ""},
 			{"register", apiToken, http.MethodPut, "/v1/agents/carol", `{}`},
 			{"get", apiToken, http.MethodGet, "/v1/agents/bob", ""},
 			{"list", apiToken, http.MethodGet, "/v1/agents", ""},
@@ -165,9 +172,13 @@ func TestStoreSilent(t *testing.T) {
 			t.Errorf("send took %v", took)
 		}
 		time.Sleep(time.Minute) // registrations have aged
-		for _, target := range []string{"/v1/agents/bob/inbox", "/v1/agents/bob/messages/m-1", "/v1/agents/bob", "/v1/agents", "/readyz"} {
+		for _, target := range []string{
+			"/v1/agents/bob/inbox", "/v1/agents/bob/messages/m-1", "/v1/agents/bob", "/v1/agents", "/readyz",
+			"/v1/agents/bob/contacts", "/v1/agents/bob/contacts/carol", "/v1/agents/bob/contacts/carol/history",
+			"/v1/monitor", "/v1/monitor?agent=bob",
+		} {
 			begun := time.Now()
-			if r := w.do(http.MethodGet, target, ""); r.Code != http.StatusServiceUnavailable {
+			if r := w.as(opener(target), http.MethodGet, target, "", nil); r.Code != http.StatusServiceUnavailable {
 				t.Errorf("GET %s = %d %s; want 503", target, r.Code, r.Body)
 			}
 			if took := time.Since(begun); took > 30*time.Second {

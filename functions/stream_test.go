@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"agentchat/shared/api"
+	"agentchat/shared/cursor"
 	"agentchat/shared/sse"
 	"agentchat/shared/stream/faultstream"
 )
@@ -62,6 +63,17 @@ func (w *world) serve() *http.Client {
 	return &http.Client{Transport: tr}
 }
 
+// opener returns the token that opens a stream.
+func opener(target string) string {
+	if strings.Contains(target, "/v1/monitor") {
+		return adminToken
+	}
+	return apiToken
+}
+
+// The streams there are, on which bob's inbox is followed.
+var streams = []string{"/v1/agents/bob/inbox", "/v1/monitor"}
+
 // A line of a stream, and when it came.
 type line struct {
 	text string
@@ -76,7 +88,7 @@ func follow(ctx context.Context, t testing.TB, c *http.Client, target string) <-
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+apiToken)
+	r.Header.Set("Authorization", "Bearer "+opener(target))
 	r.Header.Set("Accept", "text/event-stream")
 	resp, err := c.Do(r)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -97,47 +109,52 @@ func follow(ctx context.Context, t testing.TB, c *http.Client, target string) <-
 // whatever else times out, and delivers at once what comes in the end. Nothing
 // but envelopes carries an id.
 func TestIdleFollow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
-		c := w.serve()
-		w.register("alice", "bob")
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		lines := follow(ctx, t, c, "http://pipes/v1/agents/bob/inbox")
-		time.Sleep(10*time.Minute + time.Second)
-		synctest.Wait()
-		if first := <-lines; !strings.HasPrefix(first.text, ":") || first.at > time.Second {
-			t.Errorf("first %q after %v; want a comment within 1 s", first.text, first.at)
+	for _, target := range streams {
+		t.Run(target, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { idleFollow(t, target) }) })
+	}
+}
+
+func idleFollow(t *testing.T, target string) {
+	w := newWorld(t, nil)
+	c := w.serve()
+	w.register("alice", "bob")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	lines := follow(ctx, t, c, "http://pipes"+target)
+	time.Sleep(10*time.Minute + time.Second)
+	synctest.Wait()
+	if first := <-lines; !strings.HasPrefix(first.text, ":") || first.at > time.Second {
+		t.Errorf("first %q after %v; want a comment within 1 s", first.text, first.at)
+	}
+	for beat := 1; beat <= 40; beat++ {
+		l := <-lines
+		if want := time.Duration(beat*api.HeartbeatSeconds) * time.Second; l.text != ": keep-alive" || l.at < want-time.Second || l.at > want+time.Second {
+			t.Fatalf("heartbeat %d: %q after %v; want it after %v", beat, l.text, l.at, want)
 		}
-		for beat := 1; beat <= 40; beat++ {
-			l := <-lines
-			if want := time.Duration(beat*api.HeartbeatSeconds) * time.Second; l.text != ": keep-alive" || l.at < want-time.Second || l.at > want+time.Second {
-				t.Fatalf("heartbeat %d: %q after %v; want it after %v", beat, l.text, l.at, want)
-			}
+	}
+	sent := time.Now()
+	if r := w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"bob","text":"at last"}`); r.Code != http.StatusCreated {
+		t.Fatalf("send: %d %s", r.Code, r.Body)
+	}
+	synctest.Wait()
+	var event []string
+	for len(event) < 5 {
+		event = append(event, (<-lines).text)
+	}
+	if took := time.Since(sent); took > time.Second {
+		t.Errorf("the event came after %v", took)
+	}
+	id := map[string]string{streams[0]: "1", streams[1]: "eyJ2IjoxLCJwIjp7ImJvYiI6MX19"}[target]
+	if event[0] != "event: envelope" || event[3] != "id: "+id || event[4] != "" || !slices.Contains(event, "retry: 1000") {
+		t.Errorf("event: %q", event)
+	}
+	time.Sleep(31 * time.Second)
+	cancel()
+	for l := range lines {
+		if l.text != ": keep-alive" {
+			t.Errorf("after the event: %q; want heartbeats", l.text)
 		}
-		sent := time.Now()
-		if r := w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"bob","text":"at last"}`); r.Code != http.StatusCreated {
-			t.Fatalf("send: %d %s", r.Code, r.Body)
-		}
-		synctest.Wait()
-		var event []string
-		for len(event) < 5 {
-			event = append(event, (<-lines).text)
-		}
-		if took := time.Since(sent); took > time.Second {
-			t.Errorf("the event came after %v", took)
-		}
-		if event[0] != "event: envelope" || event[3] != "id: 1" || event[4] != "" || !slices.Contains(event, "retry: 1000") {
-			t.Errorf("event: %q", event)
-		}
-		time.Sleep(31 * time.Second)
-		cancel()
-		for l := range lines {
-			if l.text != ": keep-alive" {
-				t.Errorf("after the event: %q; want heartbeats", l.text)
-			}
-		}
-	})
+	}
 }
 
 // A wait ends when it is over, whatever else goes on in the house, and as soon
@@ -218,7 +235,8 @@ func TestDraining(t *testing.T) {
 		w := newWorld(t, nil)
 		c := w.serve()
 		w.register("alice", "bob")
-		lines := follow(t.Context(), t, c, "http://pipes/v1/agents/bob/inbox")
+		lines := follow(t.Context(), t, c, "http://pipes"+streams[0])
+		audited := follow(t.Context(), t, c, "http://pipes"+streams[1])
 		w.do(http.MethodPost, "/v1/agents/alice/messages", `{"to":"bob","text":"one"}`)
 		polled := make(chan *httptest.ResponseRecorder, 1)
 		go func() { polled <- w.do(http.MethodGet, "/v1/agents/bob/inbox?cursor=1&wait=20", "") }()
@@ -228,17 +246,21 @@ func TestDraining(t *testing.T) {
 		if r := <-polled; r.Code != http.StatusOK || time.Since(drained) > time.Second {
 			t.Errorf("long poll = %d %s after %v; want an empty page at once", r.Code, r.Body, time.Since(drained))
 		}
-		var all []string
-		for l := range lines {
-			all = append(all, l.text)
+		for _, lines := range []<-chan line{lines, audited} {
+			var all []string
+			for l := range lines {
+				all = append(all, l.text)
+			}
+			n := len(all)
+			if n < 3 || !strings.HasPrefix(all[n-2], "retry: ") || !strings.HasPrefix(all[n-1], ":") || !slices.ContainsFunc(all, isID) {
+				t.Errorf("stream: %q; want the event, a retry and a comment", all)
+			}
 		}
-		n := len(all)
-		if n < 3 || !strings.HasPrefix(all[n-2], "retry: ") || !strings.HasPrefix(all[n-1], ":") || !slices.Contains(all, "id: 1") {
-			t.Errorf("stream: %q; want the event, a retry and a comment", all)
-		}
-		for l := range follow(t.Context(), t, c, "http://pipes/v1/agents/bob/inbox?cursor=0") {
-			if strings.HasPrefix(l.text, "id:") {
-				t.Errorf("a new stream began: %q", l.text)
+		for _, target := range streams {
+			for l := range follow(t.Context(), t, c, "http://pipes"+target) {
+				if isID(l.text) {
+					t.Errorf("a new stream began: %q", l.text)
+				}
 			}
 		}
 		if r := w.do(http.MethodGet, "/readyz", ""); r.Code != http.StatusServiceUnavailable {
@@ -250,6 +272,8 @@ func TestDraining(t *testing.T) {
 	})
 }
 
+func isID(line string) bool { return strings.HasPrefix(line, "id: ") }
+
 // followIDs yields the ids of a stream until it ends or ctx does.
 func followIDs(ctx context.Context, t *testing.T, url, lastID string, yield func(id string) bool) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -257,7 +281,7 @@ func followIDs(ctx context.Context, t *testing.T, url, lastID string, yield func
 		t.Error(err)
 		return
 	}
-	r.Header = http.Header{"Authorization": {"Bearer " + apiToken}, "Accept": {"text/event-stream"}}
+	r.Header = http.Header{"Authorization": {"Bearer " + opener(url)}, "Accept": {"text/event-stream"}}
 	if lastID != "" {
 		r.Header.Set("Last-Event-ID", lastID)
 	}
@@ -277,7 +301,7 @@ func followIDs(ctx context.Context, t *testing.T, url, lastID string, yield func
 }
 
 // Readers that come at any time, and come back, see every message once and in
-// order while it is being written.
+// order while it is being written: of an inbox, and of all of them.
 func TestFollowersMissNothing(t *testing.T) {
 	followers, messages := 20, 2000
 	if testing.Short() {
@@ -297,17 +321,21 @@ func TestFollowersMissNothing(t *testing.T) {
 			for join := r.Int64N(int64(messages)); written.Load() < join; {
 				<-tick.C
 			}
-			seen, lastID := 0, ""
+			seen, lastID, target := 0, "", streams[n%len(streams)]
 			for stay := 1; seen < messages; stay++ {
 				leave := messages
 				if stay <= 2 {
 					leave = seen + 1 + r.IntN(messages/2)
 				}
 				before := seen
-				followIDs(t.Context(), t, s.URL+"/v1/agents/bob/inbox", lastID, func(id string) bool {
+				followIDs(t.Context(), t, s.URL+target, lastID, func(id string) bool {
 					seen++
-					if id != strconv.Itoa(seen) {
-						t.Errorf("follower %d: id %s behind %q; want %d", n, id, lastID, seen)
+					want := strconv.Itoa(seen)
+					if target == streams[1] {
+						want = cursor.Cursor{Moved: cursor.Vector{"bob": uint64(seen)}}.String()
+					}
+					if id != want {
+						t.Errorf("follower %d of %s: id %s behind %q; want %s", n, target, id, lastID, want)
 						seen = messages
 					}
 					lastID = id
@@ -348,7 +376,8 @@ func TestFollowersLeaveNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			conns = append(conns, c)
-			fmt.Fprintf(c, "GET /v1/agents/bob/inbox HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\nAuthorization: Bearer %s\r\n\r\n", apiToken)
+			target := streams[len(conns)/2%len(streams)] // half of each is reset
+			fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\nAuthorization: Bearer %s\r\n\r\n", target, opener(target))
 		}
 		for i, c := range conns {
 			if _, err := io.ReadFull(c, make([]byte, len("HTTP/1.1 200"))); err != nil {

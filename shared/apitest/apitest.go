@@ -9,7 +9,7 @@
 // what it rests on in a line "#	— docs/PROTOCOL.md, SECTION". It runs against a
 // service of its own, in which alice, bob, carol and dave are registered and
 // nothing has been sent; ghost is nobody's name. It knows nothing but HTTP. $TOKEN
-// is the API token.
+// is the API token, $ADMIN the admin token.
 //
 // The scripts of testdata/protocol belong to no family: testdata/protocol/NN-NAME.txtar
 // shows the rules of section NN of Agent Chat v1, in their order, each behind a

@@ -74,6 +74,7 @@ func setup(e *testscript.Env, h Host) error {
 	}
 	e.Values[scriptKey{}] = s
 	e.Setenv("TOKEN", service.APIToken)
+	e.Setenv("ADMIN", service.AdminToken)
 	e.Defer(func() {
 		cancel()
 		transport.CloseIdleConnections()

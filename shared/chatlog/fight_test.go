@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,10 +15,13 @@ import (
 	"agentchat/shared/chat"
 	"agentchat/shared/chatlog"
 	"agentchat/shared/ident"
+	"agentchat/shared/s2local/engine"
+	"agentchat/shared/s2local/wire"
 	"agentchat/shared/signed"
 	"agentchat/shared/stream"
 	"agentchat/shared/stream/faultstream"
 	"agentchat/shared/stream/localstream"
+	"agentchat/shared/stream/s2stream"
 )
 
 // A coordinator is one copy of bob: it takes bob's direction over, answers what
@@ -101,7 +106,7 @@ func (c *coordinator) claim(ctx context.Context, rev chatlog.Review) bool {
 // acknowledged was presented, in order and without a gap, and nothing of an
 // owner stands behind the claim of the next.
 func TestFight(t *testing.T) {
-	seeds := 60
+	seeds := 30
 	if testing.Short() {
 		seeds = 5
 	}
@@ -113,6 +118,39 @@ func TestFight(t *testing.T) {
 				t.Errorf("seed %d: %v", seed, err)
 			}
 		})
+	}
+}
+
+// The same over the S2 API, in real time: what the backend for S2 makes of a
+// token, a position and a lost connection is what the fight rests on.
+func TestFightOverS2(t *testing.T) {
+	seeds := uint64(1)
+	if *deep {
+		seeds = 50
+	}
+	for seed := range seeds {
+		e, err := engine.Open(engine.Options{Memory: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = e.Close() })
+		if err := localstream.New(e, "fight-test").Ensure(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewUnstartedServer(wire.New(e, wire.Options{Token: "s2-token-of-the-fight"}).Handler())
+		server.Config.Protocols = new(http.Protocols)
+		server.Config.Protocols.SetHTTP1(true)
+		server.Config.Protocols.SetUnencryptedHTTP2(true)
+		server.Start()
+		t.Cleanup(server.Close)
+		store, err := s2stream.New(s2stream.Options{Token: "s2-token-of-the-fight", Endpoint: server.URL, Basin: "fight-test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(store.Close)
+		if err := fight(t, store, direct, 1000+seed); err != nil {
+			t.Errorf("seed %d: %v", 1000+seed, err)
+		}
 	}
 }
 

@@ -318,5 +318,5 @@ func OperationOutcomes() []OperationOutcome {
 	return []OperationOutcome{OperationStored, OperationAbsent}
 }
 
-// JWKS is a JWK set (RFC 7517): the public keys of records.
+// JWKS stands for a JWK set (RFC 7517), the public keys of records: package signed makes it.
 type JWKS struct{}

@@ -24,6 +24,21 @@ const (
 // Kinds returns every kind.
 func Kinds() []Kind { return []Kind{KindMessage, KindContactShare, KindReceipt} }
 
+// A Heading is what the requests that send something have in common; a
+// SendRequest has its members too.
+type Heading struct {
+	Agent          ident.Agent   `json:"-" path:"agent" doc:"The sender."`
+	IdempotencyKey ident.Message `json:"-" header:"Idempotency-Key" doc:"The envelope's id, if the body has none."`
+	TraceParent    string        `json:"-" header:"traceparent" doc:"W3C trace context, kept with the record."`
+
+	To             ident.Agent        `json:"to" doc:"The recipient."`
+	ID             ident.Message      `json:"id,omitempty" doc:"Chosen by the sender: the same request with the same id is stored once, and answers 200. Recognised for 7 days."`
+	ConversationID ident.Conversation `json:"conversation_id,omitempty" doc:"The conversation; a new one if left out."`
+	CorrelationID  ident.Correlation  `json:"correlation_id,omitempty" doc:"The id of the question that this answers."`
+	CreatedAt      *Time              `json:"created_at,omitempty" doc:"When the sender made it; the server's time if left out. Any RFC 3339 instant, kept in UTC to the millisecond."`
+	Metadata       map[string]string  `json:"metadata,omitempty" doc:"At most 16 KiB, keys and values together."`
+}
+
 // SendRequest is the body of messages.send (Agent Chat v1, Message envelope).
 // At least one of Text and Data is there.
 type SendRequest struct {

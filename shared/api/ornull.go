@@ -1,8 +1,6 @@
 package api
 
-import (
-	"encoding/json"
-)
+import "encoding/json"
 
 // An OrNull is a value, or null on the wire: that there is none. A request may
 // leave it out as well.
@@ -39,28 +37,4 @@ func (o *OrNull[T]) UnmarshalJSON(b []byte) error {
 	}
 	o.Set = true
 	return nil
-}
-
-// A Tail is the tail of a stream in a problem: a number where positions are
-// numbers (inboxes), a string where they are strings (chats).
-type Tail struct {
-	At   uint64
-	Text bool
-}
-
-// MarshalJSON returns t in its form.
-func (t Tail) MarshalJSON() ([]byte, error) {
-	if t.Text {
-		return json.Marshal(Position(t.At))
-	}
-	return json.Marshal(t.At)
-}
-
-// UnmarshalJSON reads either form.
-func (t *Tail) UnmarshalJSON(b []byte) error {
-	t.Text = len(b) > 0 && b[0] == '"'
-	if t.Text {
-		return json.Unmarshal(b, (*Position)(&t.At))
-	}
-	return json.Unmarshal(b, &t.At)
 }

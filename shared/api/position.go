@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"errors"
 	"strconv"
 )
@@ -29,3 +30,27 @@ func (p *Position) UnmarshalText(b []byte) error {
 }
 
 var errPosition = errors.New("a position is a string of decimal digits without leading zeros")
+
+// A Tail is the tail of a stream in a problem: a number where positions are
+// numbers (inboxes), a string where they are strings (chats).
+type Tail struct {
+	At   uint64
+	Text bool
+}
+
+// MarshalJSON returns t in its form.
+func (t Tail) MarshalJSON() ([]byte, error) {
+	if t.Text {
+		return json.Marshal(Position(t.At))
+	}
+	return json.Marshal(t.At)
+}
+
+// UnmarshalJSON reads either form.
+func (t *Tail) UnmarshalJSON(b []byte) error {
+	t.Text = len(b) > 0 && b[0] == '"'
+	if t.Text {
+		return json.Unmarshal(b, (*Position)(&t.At))
+	}
+	return json.Unmarshal(b, &t.At)
+}

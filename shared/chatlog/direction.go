@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 
+	"golang.org/x/sync/errgroup"
+
 	"agentchat/shared/api"
 	"agentchat/shared/chat"
 	"agentchat/shared/ident"
@@ -57,6 +59,15 @@ func (l *Log) lookBoth(ctx context.Context, ds [2]direction) (tails [2]uint64, e
 		return err
 	})
 	return tails, err
+}
+
+// both runs f for 0 and for 1 at once, and returns the first error.
+func both(ctx context.Context, f func(ctx context.Context, i int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for i := range 2 {
+		g.Go(func() error { return f(ctx, i) })
+	}
+	return g.Wait()
 }
 
 // read yields the records of d from one position up to another, or to the tail

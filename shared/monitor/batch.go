@@ -53,6 +53,15 @@ func (w *set) forget(s *source) {
 	delete(w.sources, s.agent)
 }
 
+// remember keeps the times of the first records that were not taken.
+func (w *set) remember() {
+	for _, s := range w.sources {
+		if at := (spot{s.agent, s.next}); s.known && !w.m.heads.Contains(at) {
+			w.m.heads.Add(at, s.head)
+		}
+	}
+}
+
 // A batch is what comes next of a set.
 type batch struct {
 	*set

@@ -237,15 +237,6 @@ func (b *batch) page(cursors []string) *api.MonitorPage {
 	return page
 }
 
-// remember keeps the times of the first records that were not taken.
-func (w *set) remember() {
-	for _, s := range w.sources {
-		if at := (spot{s.agent, s.next}); s.known && !w.m.heads.Contains(at) {
-			w.m.heads.Add(at, s.head)
-		}
-	}
-}
-
 func beyond(agent ident.Agent, at, tail uint64) api.UnavailableEvent {
 	e := api.Errorf(api.CursorBeyondTail, "the cursor has %s at %d, and the inbox ends at %d", agent, at, tail)
 	e.Tail = &tail

@@ -182,7 +182,7 @@ func (c *conn) breakOff() {
 	c.cancel()
 }
 
-// A answer is the client's end of an answer.
+// An answer is the client's end of an answer.
 type answer struct {
 	c    *conn
 	cuts bool

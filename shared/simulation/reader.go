@@ -32,7 +32,7 @@ type seen struct {
 	envelope string
 }
 
-// A stream is one connection of a reader.
+// A connection is one of a reader's.
 type connection struct {
 	c      *http.Client
 	target string

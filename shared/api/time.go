@@ -10,6 +10,9 @@ import (
 // when written; any RFC 3339 instant of the years 0001-9999 when read.
 type Time struct{ time.Time }
 
+// TimeOf returns t as it is kept: in UTC, to the millisecond.
+func TimeOf(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
+
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
 // AppendText appends t as it stands on the wire.

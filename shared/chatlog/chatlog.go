@@ -159,7 +159,7 @@ func (r *room) directions() [2]direction {
 	return [2]direction{r.peer, r.own}
 }
 
-func (l *Log) now() api.Time { return api.Time{Time: l.o.Now().UTC().Truncate(time.Millisecond)} }
+func (l *Log) now() api.Time { return api.TimeOf(l.o.Now()) }
 
 // secrets returns the keys for a purpose, the one for what is new first.
 func (l *Log) secrets(purpose string) ([]signed.Secret, error) {

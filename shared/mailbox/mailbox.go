@@ -132,7 +132,7 @@ func (m *Mailbox) saw(of ident.Agent, epoch string, tail uint64) {
 	m.seen.Add(of, sight{epoch, max(tail, was.tail)})
 }
 
-func (m *Mailbox) now() api.Time { return api.Time{Time: m.o.Now().UTC().Truncate(time.Millisecond)} }
+func (m *Mailbox) now() api.Time { return api.TimeOf(m.o.Now()) }
 
 func unavailable(cause error) *api.Error {
 	return api.Errorf(api.Unavailable, "the store can't be reached").Because(cause)

@@ -28,7 +28,7 @@ func Sign(k *Key, d Draft) (*Message, error) {
 		ChatID: d.ChatID, FromAgentID: d.From, ToAgentID: d.To,
 		ClientMessageID: ClientMessageID(d.ChatID, d.From, d.MessageID),
 		Content:         d.Content, ContentSHA256: ContentSHA256(d.Content),
-		Signature: Signature{KID: k.ID, Alg: ES256, CreatedAt: api.Time{Time: d.CreatedAt.UTC().Truncate(time.Millisecond)}},
+		Signature: Signature{KID: k.ID, Alg: ES256, CreatedAt: api.TimeOf(d.CreatedAt)},
 	}
 	if !utf8.ValidString(d.Content) {
 		return nil, faultf(Malformed, "the content is not UTF-8")

@@ -3,6 +3,7 @@ package signed
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -91,7 +92,7 @@ func (t *Transcript) Add(e Entry) []*Fault {
 		if there, twice := t.nonces[nonce]; twice {
 			faults = append(faults, faultf(RepeatedSignature, "the signature stands at %s too", there))
 		}
-		t.nonces[nonce] = e.StreamID + " " + position(e.Position)
+		t.nonces[nonce] = fmt.Sprintf("%s %d", e.StreamID, e.Position)
 	}
 	if f := t.operation(d, r); f != nil {
 		faults = append(faults, f)
@@ -209,7 +210,7 @@ func (t *Transcript) operation(d *direction, r *Record) (f *Fault) {
 func (d *direction) follow(r *Record, e Entry) *Fault {
 	switch {
 	case r.Genesis != nil && (e.Position != 0 || r.Genesis.Generation != d.generation):
-		return faultf(AnotherStream, "a genesis of generation %s at %s", r.Genesis.Generation, position(e.Position))
+		return faultf(AnotherStream, "a genesis of generation %s at %d", r.Genesis.Generation, e.Position)
 	case r.Fence != nil:
 		return d.claimed(r.Fence, e)
 	case r.Receipt != nil:
@@ -217,7 +218,7 @@ func (d *direction) follow(r *Record, e Entry) *Fault {
 		d.receipt = r.Receipt
 		switch {
 		case before != nil && r.Receipt.NextPosition < before.NextPosition:
-			return faultf(ReceiptRange, "up to %s, after a receipt up to %s", position(r.Receipt.NextPosition), position(before.NextPosition))
+			return faultf(ReceiptRange, "up to %d, after a receipt up to %d", r.Receipt.NextPosition, before.NextPosition)
 		case before != nil && r.Receipt.PeerGeneration != before.PeerGeneration:
 			return faultf(ReceiptRange, "of generation %s, after a receipt of %s", r.Receipt.PeerGeneration, before.PeerGeneration)
 		}
@@ -235,7 +236,7 @@ func (d *direction) claimed(c *Fence, e Entry) *Fault {
 	case known && c.PreviousOwner != was:
 		return faultf(Ownership, "it replaces another owner than there was")
 	case c.ReviewedTail+1 != e.Position:
-		return faultf(Ownership, "it was to stand behind %s", position(c.ReviewedTail))
+		return faultf(Ownership, "it was to stand behind %d", c.ReviewedTail)
 	}
 	return nil
 }
@@ -257,15 +258,10 @@ func (t *Transcript) End() (faults []*Fault) {
 		case d.receipt.PeerGeneration != peer.generation:
 			faults = append(faults, faultf(ReceiptRange, "%s acknowledges generation %s of %s, which has %s", id, d.receipt.PeerGeneration, d.receipt.PeerStreamID, peer.generation))
 		case uint64(d.receipt.NextPosition) > peer.next && !t.partial:
-			faults = append(faults, faultf(ReceiptRange, "%s acknowledges %s up to %s, which ends at %d", id, d.receipt.PeerStreamID, position(d.receipt.NextPosition), peer.next))
+			faults = append(faults, faultf(ReceiptRange, "%s acknowledges %s up to %d, which ends at %d", id, d.receipt.PeerStreamID, d.receipt.NextPosition, peer.next))
 		}
 	}
 	return faults
-}
-
-func position(p api.Position) string {
-	b, _ := p.AppendText(nil) // never fails
-	return string(b)
 }
 
 // plain returns b without white space between tokens and with as few escapes in

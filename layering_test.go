@@ -34,7 +34,7 @@ var layers = []struct {
 		"shared/s2local/engine", "shared/stream/localstream", "shared/stream/s2stream", "shared/stream/faultstream",
 		"shared/stream/streamtest", "shared/stream/interleave", "shared/s2local/wire", "shared/journal", "shared/mailbox", "shared/chatlog", "shared/directory", "shared/addressbook", "shared/monitor",
 	}},
-	{"service", []string{"shared/auth", "shared/env", "shared/openapi", "shared/serve", "shared/lambdahost", "shared/client", "shared/gateway", "shared/apitest"}},
+	{"service", []string{"shared/auth", "shared/env", "shared/openapi", "shared/serve", "shared/lambdahost", "shared/client", "shared/coordinator", "shared/gateway", "shared/apitest"}},
 	{"functions", []string{"functions/..."}},
 	{"registry", []string{"functions"}},
 	{"world", []string{"shared/simulation"}},

@@ -28,6 +28,23 @@ func (c *Client) Chats(ctx context.Context, req api.ListChatsRequest) (*api.List
 	return do[api.ListChatsResponse](ctx, c, "chats.list", &req, true)
 }
 
+// AllChats yields an agent's chats from req.Cursor on, page after page, the oldest
+// first. It ends after the first error.
+func (c *Client) AllChats(ctx context.Context, req api.ListChatsRequest) iter.Seq2[api.Chat, error] {
+	from := uint64(0)
+	if req.Cursor != nil {
+		from = *req.Cursor
+	}
+	return pages(from, func(at uint64) ([]api.Chat, *uint64, error) {
+		req.Cursor = &at
+		page, err := c.Chats(ctx, req)
+		if err != nil {
+			return nil, nil, err
+		}
+		return page.Chats, page.NextCursor, nil
+	})
+}
+
 // Chat returns a chat, with who owns its directions and where they end.
 func (c *Client) Chat(ctx context.Context, req api.ChatRequest) (*api.Chat, error) {
 	return do[api.Chat](ctx, c, "chats.get", &req, true)

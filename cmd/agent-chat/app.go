@@ -80,7 +80,9 @@ Exit status:
   2    the command line or the configuration is wrong
   3    the server refused it: the same call would be refused again
   4    no answer, or try again later; after a send, the message may have been
-       stored: repeat it with the id that the error names
+       stored: repeat it with the id that the error names. Of chats also:
+       replaced, somebody else has claimed the direction
+  5    of chats: the outcome of an append is unknown; inspect it, then recover
   130  interrupted`,
 		Example: `  agent-chat dev
   agent-chat register alice bob
@@ -110,7 +112,7 @@ Exit status:
 			root.AddCommand(c)
 		}
 	}
-	add("talk", true, a.sendCommand(), a.inboxCommand(), a.shareCommand(), a.acceptCommand(), a.receiptCommand(), a.monitorCommand())
+	add("talk", true, a.sendCommand(), a.inboxCommand(), a.shareCommand(), a.acceptCommand(), a.receiptCommand(), a.chatsCommand(), a.monitorCommand())
 	add("manage", true, a.registerCommand(), a.agentsCommand(), a.contactsCommand(), a.keysCommand(), a.whoamiCommand(), a.doctorCommand())
 	add("talk", false, a.verifyCommand())
 	add("host", false, a.devCommand(), a.serveCommand(), a.s2Command(), a.initCommand(), a.signingKeysCommand(), a.demoCommand())

@@ -8,6 +8,7 @@ import (
 
 	"agentchat/shared/api"
 	"agentchat/shared/client"
+	"agentchat/shared/coordinator"
 	"agentchat/shared/route"
 )
 
@@ -18,6 +19,8 @@ const (
 	exitUsage       = 2
 	exitRefused     = 3
 	exitUnavailable = 4
+	exitReplaced    = 4 // of chats: another owner has the direction
+	exitUncertain   = 5 // of chats: an append may have been stored, or may still be
 	exitInterrupted = 130
 )
 
@@ -34,6 +37,12 @@ var errIncomplete = errors.New("this is not all")
 func exitStatus(err error) int {
 	if _, ok := errors.AsType[usage](err); ok {
 		return exitUsage
+	}
+	if _, ok := errors.AsType[*coordinator.Uncertain](err); ok {
+		return exitUncertain
+	}
+	if _, ok := errors.AsType[*coordinator.Replaced](err); ok {
+		return exitReplaced
 	}
 	if e, ok := errors.AsType[*client.Error](err); ok {
 		if e.Permanent() {
@@ -60,11 +69,19 @@ func (a *app) report(err error) {
 		return
 	}
 	e, ok := errors.AsType[*client.Error](err)
-	if ok && e.Problem.Code != "" {
+	_, uncertain := errors.AsType[*coordinator.Uncertain](err)
+	if ok && e.Problem.Code != "" && !uncertain {
 		a.object(a.errOut, map[string]any{"error": e.Problem, "advice": advice(err)})
 		return
 	}
 	p := map[string]any{"detail": a.describe(err)}
+	if u, ok := errors.AsType[*coordinator.Uncertain](err); ok {
+		p["operation_id"], p["position"] = u.Operation, u.Position
+		p["inspect"], p["recover"] = recovery(u)
+	}
+	if r, ok := errors.AsType[*coordinator.Replaced](err); ok {
+		p["owner"] = r.By
+	}
 	if ok {
 		p["status"] = e.Status
 	}
@@ -76,6 +93,9 @@ func (a *app) report(err error) {
 
 // describe returns err as a sentence; what is of interest to a person.
 func (a *app) describe(err error) string {
+	if u, ok := errors.AsType[*coordinator.Uncertain](err); ok {
+		return fmt.Sprintf("it is not known whether operation %s was stored at %d: %s", u.Operation, u.Position, a.describe(u.Cause))
+	}
 	if e, ok := errors.AsType[*client.ConnError](err); ok {
 		return strings.TrimPrefix(err.Error(), e.Op+": ")
 	}
@@ -99,6 +119,13 @@ const seeDoctor = " agent-chat doctor looks."
 func advice(err error) string {
 	if s, ok := errors.AsType[*unsent](err); ok {
 		return "It may have been stored. Repeat the same command with --id " + string(s.id) + ": it is stored once."
+	}
+	if u, ok := errors.AsType[*coordinator.Uncertain](err); ok {
+		inspect, decide := recovery(u)
+		return "Nothing more is sent. Look at what became of it, and at the agent's session; then decide it:\n  " + inspect + "\n  " + decide
+	}
+	if _, ok := errors.AsType[*coordinator.Replaced](err); ok {
+		return "Nothing of what was under way is stored, and nothing more is presented here."
 	}
 	if e, ok := errors.AsType[*client.ConnError](err); ok {
 		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
@@ -127,6 +154,8 @@ func advice(err error) string {
 		return "What is in AGENT_CHAT_ADMIN_TOKEN is another kind of credential; this takes an admin token."
 	case e.Status == 401:
 		return "AGENT_CHAT_TOKEN is not one that this server knows." + seeDoctor
+	case p.Code == api.PermissionRequired || p.Code == api.PermissionDenied:
+		return "Nothing was stored. The peer decides: agent-chat chats permissions CHAT --allow"
 	case e.Status == 403:
 		return "The credential in AGENT_CHAT_TOKEN may not do this; agent-chat whoami says what it is."
 	case p.Code == api.AgentNotRegistered || p.Code == api.RecipientNotFound:
@@ -137,6 +166,10 @@ func advice(err error) string {
 		return "Save it under another name with --as NAME, or put it in its place with --replace."
 	case p.Code == api.MonitorDisabled:
 		return "The server has no admin token: AGENT_CHAT_ADMIN_TOKEN gives it one."
+	case p.Code == api.ChatNotFound:
+		return "agent-chat chats list says which chats there are."
+	case p.Code == api.ClaimStale:
+		return "Somebody else has claimed it, or written there, meanwhile. Look again, then --take-over."
 	case p.Code == api.CursorExpired:
 		return "Begin without --cursor: what is retained comes again."
 	case p.Code == api.Unavailable:

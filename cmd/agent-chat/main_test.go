@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 //	listening NAME            until NAME has said its URL; sets AGENT_CHAT_URL, and S2_URL if it has one
 //	signal NAME SIGNAL        send a signal: TERM, INT, KILL
 //	ends NAME SIGNAL STATUS   send it, wait for the end; a process that a signal ended has status -1
+//	finishes NAME STATUS      wait for the end, which comes by itself
 //	certificate CERT KEY      make files for TLS on 127.0.0.1
 //	repeat N TEXT FILE        write TEXT N times
 //	mode PERMISSIONS FILE     compare a file's permissions
@@ -65,7 +66,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "start": startProcess, "await": await, "listening": listening, "signal": sendSignal, "ends": ends,
+			"exits": exits, "start": startProcess, "await": await, "listening": listening, "signal": sendSignal, "ends": ends, "finishes": finishes,
 			"certificate": certificate, "repeat": repeat, "mode": mode,
 		},
 	})
@@ -145,6 +146,10 @@ func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
 
 func ends(ts *testscript.TestScript, _ bool, args []string) {
 	sendSignal(ts, false, args)
+	finishes(ts, false, []string{args[0], args[2]})
+}
+
+func finishes(ts *testscript.TestScript, _ bool, args []string) {
 	running := ts.Value("running").(map[string]*exec.Cmd)
 	cmd := running[args[0]]
 	delete(running, args[0])
@@ -156,8 +161,8 @@ func ends(ts *testscript.TestScript, _ bool, args []string) {
 		_ = cmd.Process.Kill()
 		ts.Fatalf("%s did not end", args[0])
 	}
-	if got := cmd.ProcessState.ExitCode(); strconv.Itoa(got) != args[2] {
-		ts.Fatalf("%s: exit status %d; want %s\n%s", args[0], got, args[2], ts.ReadFile(args[0]+".err"))
+	if got := cmd.ProcessState.ExitCode(); strconv.Itoa(got) != args[1] {
+		ts.Fatalf("%s: exit status %d; want %s\n%s", args[0], got, args[1], ts.ReadFile(args[0]+".err"))
 	}
 }
 

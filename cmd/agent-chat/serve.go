@@ -124,7 +124,7 @@ func oneStore(conf env.Config, memory bool) error {
 // openStore opens the one store that the configuration names, and sets it up.
 func openStore(ctx context.Context, conf env.Config, memory bool, log *slog.Logger) (opened, error) {
 	if !memory && conf.Data == "" {
-		return openS2(ctx, conf)
+		return openS2(ctx, conf, log)
 	}
 	e, err := openEngine(conf.Data, memory, log)
 	if err != nil {
@@ -142,8 +142,8 @@ func openStore(ctx context.Context, conf env.Config, memory bool, log *slog.Logg
 }
 
 // openS2 opens a store on S2, or on anything that speaks its API.
-func openS2(ctx context.Context, conf env.Config) (opened, error) {
-	store, err := s2stream.New(s2stream.Options{Token: conf.S2Token, Endpoint: conf.S2Endpoint, Basin: conf.Basin})
+func openS2(ctx context.Context, conf env.Config, log *slog.Logger) (opened, error) {
+	store, err := s2stream.New(s2stream.Options{Token: conf.S2Token, Endpoint: conf.S2Endpoint, Basin: conf.Basin, Log: log})
 	if err != nil {
 		return opened{}, usage{err}
 	}

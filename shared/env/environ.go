@@ -23,7 +23,7 @@ func FromEnviron(family string, getenv func(string) string, log *slog.Logger) (*
 	if c.S2Token == "" {
 		return nil, errors.New(S2Token + " is not set")
 	}
-	store, err := s2stream.New(s2stream.Options{Token: c.S2Token, Endpoint: c.S2Endpoint, Basin: c.Basin})
+	store, err := s2stream.New(s2stream.Options{Token: c.S2Token, Endpoint: c.S2Endpoint, Basin: c.Basin, Log: log})
 	if err != nil {
 		return nil, err
 	}

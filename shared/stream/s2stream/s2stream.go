@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -31,12 +32,16 @@ type Options struct {
 	Timeout time.Duration // bounds every call; 0: 5 s
 	Outage  time.Duration // how long Follow and Watch bridge a store that is away; 0: 30 s
 	Sweep   time.Duration // the shortest pause between two sweeps of a Watch; 0: 250 ms
+	Within  time.Duration // how late a Watch may tell of what others write, as long as S2 answers fast enough; 0: 5 s
+
+	Log *slog.Logger // nil: slog.Default
 }
 
 const (
 	defaultTimeout = 5 * time.Second
 	defaultOutage  = 30 * time.Second
 	defaultSweep   = 250 * time.Millisecond
+	defaultWithin  = 5 * time.Second
 
 	sweepWidth = 64             // tails asked for at a time
 	idleConns  = 2 * sweepWidth // kept open, so that a sweep leaves the connections of the appends alone
@@ -71,6 +76,12 @@ func New(o Options) (*Store, error) {
 	}
 	if o.Sweep == 0 {
 		o.Sweep = defaultSweep
+	}
+	if o.Within == 0 {
+		o.Within = defaultWithin
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
 	}
 	client := &http.Client{
 		// A redirect would carry a write somewhere else, and could repeat it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -16,7 +17,7 @@ import (
 
 const (
 	watchBatch  = 1000            // of Moved
-	longestIdle = 4 * time.Second // between sweeps that find nothing
+	longestIdle = 4 * time.Second // between sweeps that find nothing, if they are fast
 )
 
 // Watch implements stream.Store.
@@ -24,7 +25,9 @@ const (
 // S2 tells nobody which streams moved, so all tails under the prefix are asked
 // for again and again: in sweeps that all watchers of a prefix share, after a
 // pause that is short while something moves, grows while nothing does, and is at
-// least as long as a sweep takes. What this store appends itself is reported at once.
+// least as long as a sweep takes. So what others write is told of within
+// Options.Within, unless a sweep takes more than half of it: then it is told of
+// later, and the log says so. What this store appends itself is reported at once.
 func (s *Store) Watch(ctx context.Context, prefix stream.Prefix) iter.Seq2[[]stream.Moved, error] {
 	return func(yield func([]stream.Moved, error) bool) {
 		w, goal, leave := s.join(ctx, prefix)
@@ -175,9 +178,11 @@ func (w *sweep) wake() {
 func (w *sweep) run(ctx context.Context) {
 	idle := w.s.o.Sweep
 	lost := time.Time{} // since when no round came through
+	late := false
 	for {
 		began := time.Now()
 		moved, err := w.round(ctx)
+		took := time.Since(began)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -192,7 +197,10 @@ func (w *sweep) run(ctx context.Context) {
 			w.fail(err)
 			return
 		}
-		timer := time.NewTimer(max(idle, time.Since(began)))
+		if err == nil {
+			late = w.report(ctx, late, took)
+		}
+		timer := time.NewTimer(pause(w.s.o, idle, took))
 		select {
 		case <-timer.C:
 		case <-w.hurry:
@@ -201,6 +209,32 @@ func (w *sweep) run(ctx context.Context) {
 		}
 		timer.Stop()
 	}
+}
+
+// pause returns how long to wait behind a round that took so long: idle, if what
+// others write is told of in time then, and never less than the round took.
+func pause(o Options, idle, took time.Duration) time.Duration {
+	return max(min(idle, o.Within-took), took, o.Sweep)
+}
+
+// report tells the operator when rounds begin to take so long that what others
+// write is told of late, and when they no longer do. late is what it returned last.
+func (w *sweep) report(ctx context.Context, late bool, took time.Duration) bool {
+	if late == (2*took > w.s.o.Within) {
+		return late
+	}
+	w.mu.Lock()
+	streams := len(w.tails)
+	w.mu.Unlock()
+	attrs := []slog.Attr{
+		slog.String("under", w.prefix.String()), slog.Int("streams", streams), slog.Duration("sweep", took), slog.Duration("within", w.s.o.Within),
+	}
+	if late {
+		w.s.o.Log.LogAttrs(ctx, slog.LevelInfo, "what others write is seen in time again", attrs...)
+	} else {
+		w.s.o.Log.LogAttrs(ctx, slog.LevelWarn, "what others write is seen late: S2 is slow to tell so many tails", attrs...)
+	}
+	return !late
 }
 
 func (w *sweep) fail(err error) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -241,4 +243,80 @@ func TestWatchOfOneThatFails(t *testing.T) {
 			return
 		}
 	}
+}
+
+// What others write is told of in time whatever a sweep takes, as long as S2 can
+// keep up; and S2 has as much rest as work.
+func TestPauseBetweenSweeps(t *testing.T) {
+	t.Parallel()
+	o := s2stream.Options{Sweep: 250 * time.Millisecond, Within: 5 * time.Second}
+	const ms, s = time.Millisecond, time.Second
+	for _, tt := range []struct{ idle, took, want time.Duration }{
+		{250 * ms, 10 * ms, 250 * ms},
+		{4 * s, 10 * ms, 4 * s},
+		{4 * s, s, 4 * s},
+		{4 * s, 1500 * ms, 3500 * ms},
+		{4 * s, 2500 * ms, 2500 * ms},
+		{250 * ms, 2 * s, 2 * s},
+		{4 * s, 4 * s, 4 * s},
+		{250 * ms, 10 * s, 10 * s},
+	} {
+		if got := s2stream.Pause(o, tt.idle, tt.took); got != tt.want {
+			t.Errorf("Pause(%v, %v) = %v; want %v", tt.idle, tt.took, got, tt.want)
+		}
+	}
+	if got := s2stream.Pause(s2stream.Options{Sweep: time.Hour, Within: 5 * s}, time.Hour, ms); got != time.Hour {
+		t.Errorf("the pause is %v; want as long as was asked for", got)
+	}
+}
+
+// When sweeps take so long that what others write is told of late, the operator
+// is told, once, and once when it is over.
+func TestWatchSaysThatItIsLate(t *testing.T) {
+	t.Parallel()
+	var slow atomic.Bool
+	srv := serve(t, func(r *http.Request) fault {
+		if slow.Load() && strings.HasSuffix(r.URL.Path, "/records/tail") {
+			<-time.After(150 * time.Millisecond)
+		}
+		return fault{}
+	})
+	lines := make(logLines, 100)
+	s := open(t, s2stream.Options{
+		Token: token, Endpoint: srv.url, Basin: "basin-of-watch", Sweep: 10 * time.Millisecond, Within: 250 * time.Millisecond,
+		Log: slog.New(slog.NewTextHandler(lines, nil)),
+	})
+	create(t, s, inbox)
+	slow.Store(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for range s.Watch(ctx, stream.Inboxes) {
+		}
+	})
+	for _, want := range []string{`level=WARN msg="what others write is seen late`, `level=INFO msg="what others write is seen in time again"`} {
+		line := <-lines
+		if !strings.Contains(line, want) || !strings.Contains(line, " under=inbox/ streams=1 sweep=") {
+			t.Errorf("the log says %q; want %s", line, want)
+		}
+		if slow.Load() {
+			for sweeps := len(srv.arrivals("GET tail")); len(srv.arrivals("GET tail")) < sweeps+3; {
+				<-time.After(10 * time.Millisecond)
+			}
+		}
+		if len(lines) > 0 {
+			t.Errorf("it is said again: %s", <-lines)
+		}
+		slow.Store(false)
+	}
+	cancel()
+	watching.Wait()
+}
+
+type logLines chan string
+
+func (l logLines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
 }

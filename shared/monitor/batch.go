@@ -27,8 +27,29 @@ type set struct {
 	typical int // bytes that a read brought lately
 }
 
+// newSet returns a set, which counts as a reader until it is closed.
 func (m *Monitor) newSet() *set {
+	m.readers.Add(1)
 	return &set{m: m, sources: map[ident.Agent]*source{}, typical: typical}
+}
+
+func (w *set) close() { w.m.readers.Add(-1) }
+
+// share returns how many bytes w may hold.
+func (w *set) share() int {
+	return min(max(allHeld/int(w.m.readers.Load()), minHeld), maxHeld)
+}
+
+// shrink lets go of what is more than w's share: its reader may take its time,
+// while others have come.
+func (w *set) shrink() {
+	share := w.share()
+	for _, s := range w.sources {
+		if w.held <= share {
+			return
+		}
+		w.drop(s)
+	}
 }
 
 // add says that an inbox, of which all before next was read, has reached tail.
@@ -123,7 +144,7 @@ func (b *batch) look(ctx context.Context) {
 	slices.SortFunc(unknown, order) // all at time 0
 	unknown = unknown[:min(len(unknown), maxHeads)]
 	if len(unknown) > 0 {
-		b.read(ctx, unknown, (maxHeld-b.held)/len(unknown), false)
+		b.read(ctx, unknown, (b.share()-b.held)/len(unknown), false)
 	}
 	for _, s := range b.sources {
 		if s.known {
@@ -137,7 +158,7 @@ func (b *batch) look(ctx context.Context) {
 func (b *batch) begin(ctx context.Context) {
 	if s := b.spent; s != nil {
 		b.spent = nil
-		b.read(ctx, []*source{s}, (maxHeld-b.held)/(len(b.merge)+1), true)
+		b.read(ctx, []*source{s}, (b.share()-b.held)/(len(b.merge)+1), true)
 		if s.known {
 			heap.Push(&b.merge, s)
 		}
@@ -157,7 +178,7 @@ func (b *batch) begin(ctx context.Context) {
 
 // ahead reads the first in line, and those behind it that will be wanted too.
 func (b *batch) ahead(ctx context.Context) {
-	wanted := min(max(min(b.limit-len(b.found), (b.bytes-b.size)/max(b.typical, 1), (maxHeld-b.held)/max(b.typical, 1)), 1), maxCalls)
+	wanted := min(max(min(b.limit-len(b.found), (b.bytes-b.size)/max(b.typical, 1), (b.share()-b.held)/max(b.typical, 1)), 1), maxCalls)
 	var sources []*source
 	for _, s := range b.line {
 		if len(sources) == wanted {
@@ -168,7 +189,7 @@ func (b *batch) ahead(ctx context.Context) {
 			s.known = false
 		}
 	}
-	b.read(ctx, sources, (maxHeld-b.held)/(len(b.line)+len(b.merge)), true)
+	b.read(ctx, sources, (b.share()-b.held)/(len(b.line)+len(b.merge)), true)
 	b.line = slices.DeleteFunc(b.line, func(s *source) bool { return !s.known })
 	if b.moved {
 		slices.SortFunc(b.line, order)

@@ -62,6 +62,7 @@ func (m *Monitor) follow(ctx context.Context, q *Query, yield func(*api.MonitorP
 		return err
 	}
 	w, selected := m.newSet(), q.selected()
+	defer w.close()
 	for begun := false; ; begun = true {
 		var unread []api.UnavailableEvent
 		for agent, mv := range f.take() {
@@ -90,6 +91,7 @@ func (m *Monitor) follow(ctx context.Context, q *Query, yield func(*api.MonitorP
 		if err != nil {
 			return err
 		}
+		w.shrink()
 		if page != nil && !yield(page) {
 			return errBroken
 		}

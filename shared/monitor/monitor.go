@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -59,6 +60,8 @@ type Monitor struct {
 	now   func() time.Time
 	calls chan struct{} // one for each read under way
 	heads *lru.Cache[spot, stream.Timestamp]
+
+	readers atomic.Int64 // pages and streams under way
 }
 
 // A spot is a record of an inbox. The times of some that were seen are kept, so
@@ -101,6 +104,7 @@ func (m *Monitor) Page(ctx context.Context, q Query) (*api.MonitorPage, error) {
 		return nil, err
 	}
 	w := m.newSet()
+	defer w.close()
 	for agent, tail := range tails {
 		if at := p.at[agent]; at > tail {
 			unread = append(unread, beyond(agent, at, tail))

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"runtime"
 	"runtime/metrics"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -390,5 +392,40 @@ func TestMemory(t *testing.T) {
 	<-stopped
 	if got := peak.Load(); got > 64<<20 || got == 0 {
 		t.Errorf("%d MiB live while a page of 4 MiB was made", got>>20)
+	}
+}
+
+// What many streams hold whose readers stand still does not grow with their number.
+func TestMemoryOfMany(t *testing.T) {
+	inner, closeStore := localstream.Memory()
+	defer closeStore()
+	const readers = 40
+	m := monitor.New(&endless{inner, 200, 1000, envelope(api.KindMessage, "alice", "id", 1<<20-512)}, nil)
+	var reading sync.WaitGroup
+	standing, over := make(chan struct{}, readers), make(chan struct{})
+	for range readers {
+		reading.Go(func() {
+			for page, err := range m.Follow(t.Context(), monitor.Query{}) {
+				if err != nil {
+					t.Error(err)
+				}
+				if err != nil || len(page.Deliveries) > 0 {
+					standing <- struct{}{}
+					<-over
+					return
+				}
+			}
+		})
+	}
+	for range readers {
+		<-standing
+	}
+	var mem runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&mem)
+	close(over)
+	reading.Wait()
+	if got := mem.HeapAlloc >> 20; got > 192 {
+		t.Errorf("%d readers hold %d MiB", readers, got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,7 +18,9 @@ import (
 // The bounds of reading many inboxes.
 const (
 	maxCalls = 64        // of the store at once, of all monitors of a process
-	maxHeld  = 8 << 20   // bytes of records that were read and not yet taken, and of those on their way
+	maxHeld  = 8 << 20   // bytes of records that one reader has read and not yet taken
+	allHeld  = 64 << 20  // of all readers of a process: each has an equal part of it
+	minHeld  = 1 << 20   // but not less than this
 	typical  = 512 << 10 // what a read is expected to bring before one has
 	minPause = time.Second
 	maxPause = 16 * time.Second
@@ -86,27 +89,26 @@ func (b *batch) read(ctx context.Context, sources []*source, bytes int, wanted b
 		limit.Records = min(max(b.limit-len(b.found), 1), stream.MaxPageRecords)
 	}
 	for len(sources) > 0 && b.failures <= maxFailures && ctx.Err() == nil {
-		width := min(max(maxHeld/max(b.typical, 1), 1), maxCalls, len(sources))
-		got := make([]fetch, width)
-		if width == 1 {
-			got[0] = b.m.fetch(ctx, sources[0], limit)
-		} else {
-			var group errgroup.Group
-			for i, s := range sources[:width] {
-				group.Go(func() error {
-					got[i] = b.m.fetch(ctx, s, limit)
-					return nil
-				})
-			}
-			_ = group.Wait() // what failed says so in got
+		share := b.share()
+		width := min(max(share/max(b.typical, 1), 1), maxCalls, len(sources))
+		var (
+			group errgroup.Group
+			mu    sync.Mutex // of b
+			total int
+		)
+		for _, s := range sources[:width] {
+			group.Go(func() error {
+				f := b.m.fetch(ctx, s, limit)
+				mu.Lock() // what is not held must go before the others come
+				defer mu.Unlock()
+				total += b.got(ctx, s, f)
+				if !wanted && b.held > share {
+					b.drop(s)
+				}
+				return nil
+			})
 		}
-		total := 0
-		for i, s := range sources[:width] {
-			total += b.got(ctx, s, got[i])
-			if !wanted && b.held > maxHeld {
-				b.drop(s)
-			}
-		}
+		_ = group.Wait() // what failed is noted in b
 		b.typical = total / width
 		sources = sources[width:]
 	}

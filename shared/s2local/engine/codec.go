@@ -117,6 +117,7 @@ func (c *cursor) next() int {
 type page struct {
 	limit   ReadOptions
 	expect  int // so many entries may come
+	likely  int // so many of them have room, unless they are very small
 	entries []stream.Entry
 	count   int
 	size    int
@@ -188,7 +189,7 @@ func (p *page) cut(n int) []stream.Header {
 		return nil
 	}
 	if len(p.headers) < n {
-		p.headers = make([]stream.Header, max(n, min(256, n*p.expect)))
+		p.headers = make([]stream.Header, max(n, min(256, n*p.likely)))
 	}
 	h := p.headers[:n:n]
 	p.headers = p.headers[n:]

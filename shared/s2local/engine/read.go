@@ -76,6 +76,10 @@ func (s *Stream) Read(o ReadOptions) (Batch, error) {
 // errHole says that records are missing where they should be dense.
 var errHole = errors.New("records are missing")
 
+// leastRecord is what a record takes at least, but for few: by it the memory of a
+// page goes by the bytes that were asked for.
+const leastRecord = 128
+
 // read returns a batch of what h and recent say there is.
 func (s *Stream) read(o ReadOptions, h *head, recent []*chunk) (Batch, error) {
 	b := Batch{Tail: h.tail(), First: h.first, Start: o.Start.Seq}
@@ -93,6 +97,7 @@ func (s *Stream) read(o ReadOptions, h *head, recent []*chunk) (Batch, error) {
 		return b, nil
 	}
 	p := page{limit: o, expect: int(min(uint64(o.Records), h.next-b.Start))}
+	p.likely = min(p.expect, o.Bytes/leastRecord+1)
 	if len(recent) > 0 && recent[0].entries[0].Seq <= b.Start {
 		for _, k := range recent[search(recent, b.Start):] {
 			if !p.take(k.entries, b.Start, h.next) {
@@ -121,8 +126,8 @@ func (s *Stream) scan(p *page, from, end uint64) error {
 	if err != nil {
 		return err
 	}
-	p.entries = make([]stream.Entry, 0, p.expect)
-	room := arena{next: 4 << 10}
+	p.entries = make([]stream.Entry, 0, p.likely)
+	room := arena{next: min(max(p.limit.Bytes, leastRecord), 4<<10)}
 	want, more := from, true
 	for it.First(); more && want < end; it.Next() {
 		if !it.Valid() {

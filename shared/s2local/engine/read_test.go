@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -187,6 +188,41 @@ func follow(t *testing.T, e *engine.Engine, records int, from uint64) error {
 		}
 	}
 	return nil
+}
+
+// What a read of few bytes keeps is little, however many records there are.
+func TestReadKeepsLittle(t *testing.T) {
+	o := engine.Options{Dir: "data", FS: vfs.NewMem()}
+	e := open(t, o)
+	create(t, e, "s")
+	fill(t, e, "s", 2000, 1)
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := open(t, o).Stream(t.Context(), basin, "s") // from the disk
+	if err != nil {
+		t.Fatal(err)
+	}
+	const reads = 1000
+	kept := make([][]stream.Entry, reads)
+	live := func() uint64 {
+		var mem runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&mem)
+		return mem.HeapAlloc
+	}
+	before := live()
+	for i := range kept {
+		b, err := s.Read(engine.ReadOptions{Start: stream.Start{Seq: uint64(i)}, Bytes: 300})
+		if err != nil || len(b.Entries) == 0 {
+			t.Fatalf("Read: %d entries, %v", len(b.Entries), err)
+		}
+		kept[i] = b.Entries
+	}
+	if got := (live() - before) / reads; got > 4<<10 {
+		t.Errorf("a read of 300 bytes keeps %d", got)
+	}
+	runtime.KeepAlive(kept)
 }
 
 // A trim while its stream is read is either seen whole or not at all.

@@ -142,7 +142,8 @@ func (d Delivery) sizeHint() int {
 }
 
 func appendTime(b []byte, t Time) []byte {
-	return t.UTC().AppendFormat(b, `"`+timeLayout+`"`)
+	b, _ = t.AppendText(append(b, '"')) // never fails
+	return append(b, '"')
 }
 
 // appendString appends s as a JSON string, bytes that are not UTF-8 replaced.

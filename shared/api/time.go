@@ -13,17 +13,21 @@ type Time struct{ time.Time }
 // TimeOf returns t as it is kept: in UTC, to the millisecond.
 func TimeOf(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
 
-const timeLayout = "2006-01-02T15:04:05.000Z"
-
-// AppendText appends t as it stands on the wire.
-func (t Time) AppendText(b []byte) ([]byte, error) { return t.UTC().AppendFormat(b, timeLayout), nil }
+// AppendText appends t as it stands on the wire. Package time has a short way for
+// RFC 3339 without a fraction, and none for three digits of it.
+func (t Time) AppendText(b []byte) ([]byte, error) {
+	u := t.UTC()
+	b = u.AppendFormat(b, time.RFC3339)
+	ms := u.Nanosecond() / int(time.Millisecond)
+	return append(b[:len(b)-len("Z")], '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z'), nil
+}
 
 // MarshalText returns t as it stands on the wire.
 func (t Time) MarshalText() ([]byte, error) { return t.AppendText(nil) }
 
 // MarshalJSON returns t as a JSON string.
 func (t Time) MarshalJSON() ([]byte, error) {
-	return t.UTC().AppendFormat(nil, `"`+timeLayout+`"`), nil
+	return appendTime(nil, t), nil
 }
 
 // UnmarshalJSON reads a JSON string.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +27,7 @@ type app struct {
 	errOut  io.Writer
 	getenv  func(string) string
 	invoked string // how the process was called
+	args    []string
 
 	url     string
 	json    bool
@@ -37,6 +40,7 @@ type app struct {
 // went wrong.
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root() //nolint:contextcheck // cobra hands ctx to the commands
+	a.args = args
 	root.SetArgs(args)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
@@ -128,9 +132,29 @@ func (a *app) mark(cmd *cobra.Command) {
 	}
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flag("url") != nil {
+			if err := legible(a.args); err != nil {
+				return err
+			}
+		}
 		a.running = true
 		return run(cmd, args)
 	}
+}
+
+// legible checks that a command line for a server can go there as it was written:
+// JSON and URLs hold UTF-8. A file may be called anything.
+func legible(args []string) error {
+	for _, arg := range args {
+		value := arg
+		if strings.HasPrefix(arg, "--") {
+			_, value, _ = strings.Cut(arg, "=")
+		}
+		if !utf8.ValidString(arg) && !strings.HasPrefix(value, "@") {
+			return fmt.Errorf("%q is not UTF-8", arg)
+		}
+	}
+	return nil
 }
 
 // client returns a client of the server that flags and environment name.

@@ -301,7 +301,7 @@ func (f *fleet) live(rate int) error {
 		return err
 	}
 	time.Sleep(500 * time.Millisecond)
-	n, err := f.paced(&c, pubs, rate)
+	n, err := f.paced(&c, pubs, rate, f.inboxes)
 	stop()
 	if err != nil {
 		return err
@@ -320,20 +320,16 @@ func (f *fleet) live(rate int) error {
 	}
 	defer stop()
 	time.Sleep(500 * time.Millisecond)
-	saved := f.inboxes
-	f.inboxes = 1
-	_, err = f.paced(&own, pubs, rate)
-	f.inboxes = saved
-	if err != nil {
+	if _, err = f.paced(&own, pubs, rate, 1); err != nil {
 		return err
 	}
 	f.times(fmt.Sprintf("the same at the inbox's own follower, %d/s", rate), slices.Clone(own.l))
 	return nil
 }
 
-// paced publishes for three seconds over all inboxes and waits for what comes.
-func (f *fleet) paced(c *collector, pubs []func(int, []byte) error, rate int) (int, error) {
-	_, n, err := paced(pubs, rate, 3*time.Second, f.inboxes)
+// paced publishes for three seconds over some inboxes and waits for what comes.
+func (f *fleet) paced(c *collector, pubs []func(int, []byte) error, rate, inboxes int) (int, error) {
+	_, n, err := paced(pubs, rate, 3*time.Second, inboxes)
 	for i := 0; i < 100 && c.n.Load() < int64(n); i++ {
 		time.Sleep(20 * time.Millisecond)
 	}

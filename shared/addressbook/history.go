@@ -7,6 +7,7 @@ import (
 
 	"agentchat/shared/api"
 	"agentchat/shared/contact"
+	"agentchat/shared/journal"
 	"agentchat/shared/stream"
 	"agentchat/shared/strictjson"
 )
@@ -98,7 +99,7 @@ func refusal(name stream.Name, err error) error {
 	if errors.Is(err, stream.ErrTrimmed) || errors.Is(err, stream.ErrCorrupt) {
 		return damaged(name, err)
 	}
-	return api.Errorf(api.Unavailable, "the store can't be reached").Because(fmt.Errorf("read %s: %w", name, err))
+	return journal.Unavailable(fmt.Errorf("read %s: %w", name, err))
 }
 
 func damaged(name stream.Name, cause error) error {

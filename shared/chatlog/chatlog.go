@@ -178,10 +178,6 @@ const (
 	forRepeats = "chat repeat"
 )
 
-func unavailable(cause error) *api.Error {
-	return api.Errorf(api.Unavailable, "the store can't be reached").Because(cause)
-}
-
 func damaged(name stream.Name, cause error) *api.Error {
 	return api.Errorf(api.StateLost, "a stream of the chat is not what was written to it; an operator must look").
 		Because(fmt.Errorf("%s: %w", name, cause))

@@ -148,7 +148,7 @@ func (d direction) refusal(err error) error {
 	case errors.Is(err, stream.ErrBeyondTail), errors.Is(err, stream.ErrCorrupt):
 		return damaged(d.name, err)
 	}
-	return unavailable(fmt.Errorf("%s: %w", d.name, err))
+	return journal.Unavailable(fmt.Errorf("%s: %w", d.name, err))
 }
 
 // orDamaged returns err, or, of a read behind the tail of what was longer before, the damage.
@@ -193,7 +193,7 @@ func (l *Log) begin(ctx context.Context, d direction) error {
 			return d.refusal(err)
 		}
 		if pauses.Wait(ctx) != nil {
-			return unavailable(err)
+			return journal.Unavailable(err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"agentchat/shared/api"
 	"agentchat/shared/chat"
 	"agentchat/shared/ident"
+	"agentchat/shared/journal"
 	"agentchat/shared/signed"
 	"agentchat/shared/sse"
 	"agentchat/shared/stream"
@@ -115,7 +116,7 @@ func (f *follower) run(ctx context.Context, idle time.Duration, yield func([]sse
 		select {
 		case p = <-parts:
 		case <-ctx.Done():
-			yield(nil, unavailable(ctx.Err()))
+			yield(nil, journal.Unavailable(ctx.Err()))
 			return
 		}
 		if p.err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"agentchat/shared/api"
 	"agentchat/shared/ident"
+	"agentchat/shared/journal"
 	"agentchat/shared/stream"
 )
 
@@ -64,7 +65,7 @@ func (l *Log) glance(ctx context.Context, d direction, p, depth uint64) (glance,
 	case w.turn <- struct{}{}:
 		defer func() { <-w.turn }()
 	case <-ctx.Done():
-		return glance{}, unavailable(ctx.Err())
+		return glance{}, journal.Unavailable(ctx.Err())
 	}
 	start := p - min(p, depth)
 	if start > w.next || w.from == w.next {

@@ -14,8 +14,8 @@ import (
 
 // The headers of every record of JSON.
 const (
-	HeaderContentType = "content-type"
-	HeaderSchema      = "agent-chat-schema"
+	headerContentType = "content-type"
+	headerSchema      = "agent-chat-schema"
 	HeaderKind        = "agent-chat-kind"
 )
 
@@ -57,7 +57,7 @@ func Read(e stream.Entry, schema string, b Body) error {
 // only has none: "".
 func JSON(schema, kind string, body []byte, more ...stream.Header) stream.Record {
 	headers := append(make([]stream.Header, 0, 3+len(more)),
-		stream.Header{Name: HeaderContentType, Value: "application/json"}, stream.Header{Name: HeaderSchema, Value: schema})
+		stream.Header{Name: headerContentType, Value: "application/json"}, stream.Header{Name: headerSchema, Value: schema})
 	if kind != "" {
 		headers = append(headers, stream.Header{Name: HeaderKind, Value: kind})
 	}

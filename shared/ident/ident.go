@@ -68,9 +68,6 @@ type OwnerToken string
 // NewClaim: 1-128 of A-Z a-z 0-9 . _ : - beginning and ending with a letter or number.
 type Claim string
 
-// ParseClaim returns s as a Claim, or an error that says what is wrong.
-func ParseClaim(s string) (Claim, error) { return parse[Claim](s) }
-
 // ParseAgent returns s as an Agent, or an error that says what is wrong.
 func ParseAgent(s string) (Agent, error) { return parse[Agent](s) }
 
@@ -106,6 +103,9 @@ func ParseOwner(s string) (Owner, error) { return parse[Owner](s) }
 
 // ParseOwnerToken returns s as an OwnerToken, or an error that says what is wrong.
 func ParseOwnerToken(s string) (OwnerToken, error) { return parse[OwnerToken](s) }
+
+// ParseClaim returns s as a Claim, or an error that says what is wrong.
+func ParseClaim(s string) (Claim, error) { return parse[Claim](s) }
 
 // UnmarshalText sets a to the agent id in b.
 func (a *Agent) UnmarshalText(b []byte) error { return set(a, b) }

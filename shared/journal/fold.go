@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"agentchat/shared/api"
 	"agentchat/shared/stream"
 )
 
@@ -222,5 +221,5 @@ func (s *folded[S]) add(f *Fold[S], e stream.Entry) error {
 }
 
 func unavailable(name stream.Name, cause error) error {
-	return api.Errorf(api.Unavailable, "the store can't be reached").Because(fmt.Errorf("read %s: %w", name, cause))
+	return Unavailable(fmt.Errorf("read %s: %w", name, cause))
 }

@@ -121,6 +121,12 @@ func (p *Pauses) Wait(ctx context.Context) error {
 	}
 }
 
+// Unavailable is the error for a call that a store which is away, or a caller who
+// has left, kept from being answered. Nothing was written.
+func Unavailable(cause error) *api.Error {
+	return api.Errorf(api.Unavailable, "the store can't be reached").Because(cause)
+}
+
 // lost is the error for a stream that is not what was written to it.
 func lost(name stream.Name, cause error) error {
 	return api.Errorf(api.StateLost, "the history behind this state is damaged; an operator must look").

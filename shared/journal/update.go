@@ -170,7 +170,7 @@ func (u *update[S]) gaveUp(cause error) error {
 		return api.Errorf(api.OutcomeUnknown, "the change may have been made, or may still be; look before repeating it").Because(cause)
 	}
 	if errors.Is(cause, stream.ErrUnavailable) {
-		return api.Errorf(api.Unavailable, "the store can't be reached").Because(cause)
+		return Unavailable(cause)
 	}
 	return api.Errorf(api.Busy, "other writers were faster each time").Because(cause)
 }

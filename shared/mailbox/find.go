@@ -9,6 +9,7 @@ import (
 	"agentchat/shared/agent"
 	"agentchat/shared/api"
 	"agentchat/shared/ident"
+	"agentchat/shared/journal"
 	"agentchat/shared/stream"
 )
 
@@ -175,7 +176,7 @@ func (m *Mailbox) FindSent(ctx context.Context, sender, recipient ident.Agent, i
 	l := &letter{from: sender, to: recipient, id: id, inbox: stream.Inbox(recipient)}
 	c, _, err := m.readClaim(ctx, stream.Claim(sender, s.Generation, id))
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, journal.Unavailable(err)
 	}
 	r := &reader{m: m, q: Query{Agent: recipient}, state: &agent.State{Phase: agent.Deleted}, inbox: l.inbox, page: new(api.InboxPage)}
 	f := &finder{reader: r, id: id, from: sender, left: api.MaxSearchRecords}

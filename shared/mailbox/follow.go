@@ -8,6 +8,7 @@ import (
 
 	"agentchat/shared/agent"
 	"agentchat/shared/api"
+	"agentchat/shared/journal"
 	"agentchat/shared/stream"
 )
 
@@ -75,7 +76,7 @@ func (r *reader) follow(ctx context.Context, idle time.Duration, yield func(*api
 			return r.hasEnded()
 		}
 	}
-	return unavailable(errors.New("the store stopped following"))
+	return journal.Unavailable(errors.New("the store stopped following"))
 }
 
 // hasEnded is the error behind the last delivery of a registration.

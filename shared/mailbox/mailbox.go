@@ -134,10 +134,6 @@ func (m *Mailbox) saw(of ident.Agent, epoch string, tail uint64) {
 
 func (m *Mailbox) now() api.Time { return api.TimeOf(m.o.Now()) }
 
-func unavailable(cause error) *api.Error {
-	return api.Errorf(api.Unavailable, "the store can't be reached").Because(cause)
-}
-
 func damaged(name stream.Name, cause error) *api.Error {
 	return api.Errorf(api.StateLost, "the inbox is not what was written to it; an operator must look").
 		Because(fmt.Errorf("%s: %w", name, cause))

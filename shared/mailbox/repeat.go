@@ -9,6 +9,7 @@ import (
 	"agentchat/shared/agent"
 	"agentchat/shared/api"
 	"agentchat/shared/ident"
+	"agentchat/shared/journal"
 	"agentchat/shared/stream"
 )
 
@@ -178,7 +179,7 @@ func (s *claiming) at(ctx context.Context, seq uint64) (*api.SendResponse, error
 		return nil, e
 	}
 	if err != nil && retryable(err) {
-		return nil, unavailable(err)
+		return nil, journal.Unavailable(err)
 	}
 	if err != nil || len(page.Entries) == 0 || !s.l.is(page.Entries[0]) {
 		return nil, damaged(s.l.inbox, errors.Join(fmt.Errorf("no message %s at %d", s.l.id, seq), err))

@@ -209,7 +209,7 @@ func (r *reader) refusal(err error) error {
 	case errors.Is(err, stream.ErrNotFound), errors.Is(err, stream.ErrCorrupt):
 		return damaged(r.inbox, err)
 	}
-	return unavailable(fmt.Errorf("read %s from %d: %w", r.inbox, r.page.NextCursor, err))
+	return journal.Unavailable(fmt.Errorf("read %s from %d: %w", r.inbox, r.page.NextCursor, err))
 }
 
 // ofEarlier is the error for a position before the registration's first.

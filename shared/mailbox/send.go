@@ -95,7 +95,7 @@ func (m *Mailbox) sendOnce(ctx context.Context, l *letter, to *agent.State) (*ap
 			return nil, l.noRecipient()
 		}
 		if ctx.Err() != nil {
-			return nil, unavailable(err)
+			return nil, journal.Unavailable(err)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func (m *Mailbox) begin(ctx context.Context, l *letter, to *agent.State) (epoch 
 		return "", 0, l.refused(err)
 	}
 	if err != nil {
-		return "", 0, unavailable(fmt.Errorf("tail of %s: %w", l.inbox, err))
+		return "", 0, journal.Unavailable(fmt.Errorf("tail of %s: %w", l.inbox, err))
 	}
 	return to.Epoch, pos.Seq, nil
 }

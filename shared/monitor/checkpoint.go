@@ -101,7 +101,7 @@ func (m *Monitor) checkpoint(ctx context.Context, ref cursor.Ref) (record, error
 	case errors.Is(err, stream.ErrTrimmed), errors.Is(err, stream.ErrBeyondTail), errors.Is(err, stream.ErrNotFound):
 		return record{}, expired(ref, err)
 	case err != nil:
-		return record{}, unavailable(err)
+		return record{}, journal.Unavailable(err)
 	case len(p.Entries) == 0 || p.Entries[0].Seq != ref.Position || hashOf(p.Entries[0].Body) != ref.Hash:
 		return record{}, expired(ref, errRecord)
 	}
@@ -212,7 +212,7 @@ func (m *Monitor) put(ctx context.Context, r record) (cursor.Ref, error) {
 			err = m.store.Create(ctx, stream.Checkpoints(), stream.Config{Retention: checkpointRetention})
 		}
 		if pauses.Wait(ctx) != nil {
-			return cursor.Ref{}, unavailable(fmt.Errorf("store a checkpoint: %w", err))
+			return cursor.Ref{}, journal.Unavailable(fmt.Errorf("store a checkpoint: %w", err))
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (f *feed) run(ctx context.Context, store stream.Store) {
 			lost = time.Now()
 		}
 		if ctx.Err() != nil || !begun || time.Since(lost) >= outage || pauses.Wait(ctx) != nil {
-			f.err = unavailable(fmt.Errorf("watch the inboxes: %w", err))
+			f.err = journal.Unavailable(fmt.Errorf("watch the inboxes: %w", err))
 			close(f.failed)
 			return
 		}
@@ -105,7 +105,7 @@ func (f *feed) wait(ctx context.Context, c <-chan struct{}, pause time.Duration)
 	case <-f.failed:
 		return f.err
 	case <-ctx.Done():
-		return unavailable(ctx.Err())
+		return journal.Unavailable(ctx.Err())
 	}
 	return nil
 }

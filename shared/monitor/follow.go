@@ -10,6 +10,7 @@ import (
 
 	"agentchat/shared/api"
 	"agentchat/shared/ident"
+	"agentchat/shared/journal"
 )
 
 // The bounds of one batch of a stream.
@@ -84,7 +85,7 @@ func (m *Monitor) follow(ctx context.Context, q *Query, yield func(*api.MonitorP
 		}
 		b := w.next(ctx, q.filter(), followItems, followBytes)
 		if ctx.Err() != nil {
-			return unavailable(ctx.Err())
+			return journal.Unavailable(ctx.Err())
 		}
 		b.unavailable = append(b.unavailable, unread...)
 		page, err := m.step(ctx, p, b)

@@ -22,6 +22,7 @@ import (
 
 	"agentchat/shared/api"
 	"agentchat/shared/ident"
+	"agentchat/shared/journal"
 	"agentchat/shared/mailbox"
 	"agentchat/shared/stream"
 )
@@ -118,7 +119,7 @@ func (m *Monitor) Page(ctx context.Context, q Query) (*api.MonitorPage, error) {
 	}
 	b := w.next(ctx, q.filter(), limit, api.MaxPageBytes)
 	if ctx.Err() != nil {
-		return nil, unavailable(ctx.Err())
+		return nil, journal.Unavailable(ctx.Err())
 	}
 	w.remember()
 	maps.Copy(tails, b.tails)
@@ -153,7 +154,7 @@ func (m *Monitor) tails(ctx context.Context, q *Query) (map[ident.Agent]uint64, 
 	tails, selected, unread := map[ident.Agent]uint64{}, q.selected(), map[ident.Agent]api.UnavailableEvent{}
 	for moved, err := range m.store.Watch(ctx, stream.Inboxes) {
 		if err != nil {
-			return nil, nil, unavailable(fmt.Errorf("list the inboxes: %w", err))
+			return nil, nil, journal.Unavailable(fmt.Errorf("list the inboxes: %w", err))
 		}
 		if len(moved) == 0 {
 			return tails, slices.Collect(maps.Values(unread)), nil
@@ -172,7 +173,7 @@ func (m *Monitor) tails(ctx context.Context, q *Query) (map[ident.Agent]uint64, 
 			tails[agent] = mv.Tail
 		}
 	}
-	return nil, nil, unavailable(errors.New("the store stopped listing the inboxes"))
+	return nil, nil, journal.Unavailable(errors.New("the store stopped listing the inboxes"))
 }
 
 // few is tails for some agents, without a look at all the others.
@@ -190,7 +191,7 @@ func (m *Monitor) few(ctx context.Context, agents []ident.Agent) (map[ident.Agen
 	}
 	_ = group.Wait() // what failed says so in errs
 	if ctx.Err() != nil {
-		return nil, nil, unavailable(ctx.Err())
+		return nil, nil, journal.Unavailable(ctx.Err())
 	}
 	all, unread := map[ident.Agent]uint64{}, map[ident.Agent]api.UnavailableEvent{}
 	for i, agent := range agents {
@@ -245,8 +246,4 @@ func beyond(agent ident.Agent, at, tail uint64) api.UnavailableEvent {
 	e := api.Errorf(api.CursorBeyondTail, "the cursor has %s at %d, and the inbox ends at %d", agent, at, tail)
 	e.Tail = &tail
 	return api.UnavailableEvent{Inbox: agent, Unreachable: e.Unreachable()}
-}
-
-func unavailable(cause error) *api.Error {
-	return api.Errorf(api.Unavailable, "the store can't be reached").Because(cause)
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"agentchat/shared/event"
 	"agentchat/shared/stream"
 	"agentchat/shared/stream/faultstream"
 )
@@ -180,7 +181,7 @@ func describe(c faultstream.Call) string {
 			fmt.Fprintf(&b, " fence %.8s", r.Body)
 			continue
 		}
-		kind, _ := r.Header("agent-chat-kind")
+		kind, _ := r.Header(event.HeaderKind)
 		id, _ := r.Header("agent-chat-id")
 		fmt.Fprintf(&b, " %s %s", kind, id)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"agentchat/shared/event"
 	"agentchat/shared/stream"
 	"agentchat/shared/stream/faultstream"
 )
@@ -201,7 +202,7 @@ func describe(c faultstream.Call, f faultstream.Fault) string {
 			s += fmt.Sprintf(" fence(%s)", r.Body)
 			continue
 		}
-		kind, _ := r.Header("agent-chat-kind")
+		kind, _ := r.Header(event.HeaderKind)
 		s += " " + kind
 	}
 	if c.Batch.At != nil {

@@ -47,19 +47,16 @@ func (l *Log) Append(ctx context.Context, id ident.Chat, by Actor, d Draft) (*ap
 		return a.replay(ctx, at)
 	}
 	if known.tail < d.Position {
-		tail, err := l.look(ctx, r.own)
-		if err == nil {
-			err = taken(tail)
-		}
-		return nil, err
-	}
-	if err := a.permitted(ctx); err != nil {
-		return nil, err
+		return a.refuse(ctx, taken)
 	}
 	a.acknowledged = known.acknowledged
-	batch, err := a.batch(ctx)
+	err = a.permitted(ctx)
+	var batch stream.Batch
+	if err == nil {
+		batch, err = a.batch(ctx)
+	}
 	if err != nil {
-		return nil, err
+		return a.refuse(ctx, func(uint64) error { return err })
 	}
 	ack, err := l.journal.AppendAt(ctx, r.own.name, batch)
 	if err != nil {
@@ -221,26 +218,34 @@ func (a *attempt) settle(ctx context.Context, cause error) (*api.ChatAppendRespo
 	default:
 		return nil, own.refusal(cause)
 	}
-	// Refused for good: it is stored by an earlier request, or not at all.
+	return a.refuse(ctx, func(tail uint64) error {
+		if !isFenced {
+			return taken(tail)
+		}
+		e := api.Errorf(api.OwnerReplaced, "another owner has taken this direction: nothing was stored, and this token stores nothing any more")
+		e.Owner = ownerOf(fenced.Token)
+		return e.Because(cause)
+	})
+}
+
+// refuse answers an attempt that is refused for good, with why: unless an
+// earlier request stored it, which may stand anywhere up to the tail, and is not
+// denied by what has changed since.
+func (a *attempt) refuse(ctx context.Context, why func(tail uint64) error) (*api.ChatAppendResponse, error) {
 	ctx, cancel := deadline.Outlive(ctx, budget, grace)
 	defer cancel()
-	tail, err := a.l.look(ctx, own)
+	tail, err := a.l.look(ctx, a.room.own)
 	if err != nil {
 		return nil, err
 	}
-	known, err := a.l.glance(ctx, own, tail, api.ChatRepeats)
+	known, err := a.l.glance(ctx, a.room.own, tail, api.ChatRepeats)
 	if err != nil {
 		return nil, err
 	}
 	if at, ok := known.at(a.op); ok {
 		return a.replay(ctx, at)
 	}
-	if isFenced {
-		e := api.Errorf(api.OwnerReplaced, "another owner has taken this direction: nothing was stored, and this token stores nothing any more")
-		e.Owner = ownerOf(fenced.Token)
-		return nil, e.Because(cause)
-	}
-	return nil, taken(tail)
+	return nil, why(tail)
 }
 
 // replay answers with what stands at a position, where the operation begins.

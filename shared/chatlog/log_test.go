@@ -105,6 +105,57 @@ func TestRepeatAmongTheLatest(t *testing.T) {
 	}
 }
 
+// What was stored is answered from there, in a process that has not seen it,
+// though the same would be refused by now: by the peer, by the policy, because the peer
+// has gone, or as its position is another one. Of another id all are refused.
+func TestRepeatIsNotDenied(t *testing.T) {
+	denied := func(w *world) error {
+		_, err := w.log.Permit(t.Context(), w.chat, bob, api.Denied, "")
+		return err
+	}
+	rejected := func(w *world) error {
+		_, err := w.log.Permit(t.Context(), w.chat, chatlog.Actor{Agent: "bob", Operator: true}, "", api.PIIReject)
+		return err
+	}
+	same := func(*world) error { return nil }
+	for _, c := range []struct {
+		name   string
+		change func(*world) error
+		at     uint64
+		want   api.Code // of another message
+	}{
+		{"denied", denied, 3, api.PermissionDenied},
+		{"denied, at the tail", denied, 5, api.PermissionDenied},
+		{"rejected", rejected, 3, api.PIIRejected},
+		{"without its peer", func(w *world) error { return deleted(w.store, "bob") }, 3, api.RecipientNotFound},
+		{"before where it stands", same, 2, api.PositionTaken},
+		{"far behind the tail", same, 5000, api.PositionTaken},
+		{"denied, before where it stands", denied, 1, api.PermissionDenied},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			token := w.mustClaim(t, alice).Token
+			for at := range uint64(2) {
+				id := ident.Message(fmt.Sprintf("m-%d", at))
+				if _, err := w.log.Append(t.Context(), w.chat, alice, message(token, 3+at, id, "I am carol@example.org")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.change(w); err != nil {
+				t.Fatal(err)
+			}
+			r, err := process(w.store).Append(t.Context(), w.chat, alice, message(token, c.at, "m-0", "I am carol@example.org"))
+			if err != nil || !r.Replayed || r.Position != 3 {
+				t.Errorf("the repeat: %+v, %v; want what stands at 3", r, err)
+			}
+			_, err = process(w.store).Append(t.Context(), w.chat, alice, message(token, c.at, "m-0", "another"))
+			wantCode(t, "another content under the id", err, api.IDReused)
+			_, err = process(w.store).Append(t.Context(), w.chat, alice, message(token, c.at, "m-9", "I am carol@example.org"))
+			wantCode(t, "another message", err, c.want)
+		})
+	}
+}
+
 // What cannot be read whole is not read, and not written to: a stream that is
 // gone, one that took its place, one without its beginning (B100).
 func TestLostContinuity(t *testing.T) {

@@ -71,9 +71,12 @@ func both(ctx context.Context, f func(ctx context.Context, i int) error) error {
 }
 
 // read yields the records of d from one position up to another, or to the tail
-// if that comes before, in pages of at most so many. They are dense, and d's own;
-// anything else is an error, yielded once as the last. A start behind the tail is
-// a *stream.BeyondTailError.
+// if that comes before. They are dense, and d's own; anything else is an error,
+// yielded once as the last. A start behind the tail is a *stream.BeyondTailError.
+//
+// The first page has at most so many records, and each one after it twice as
+// many: who wants a few need not get many, and who passes over many, as over the
+// fences in front of a message, does not read them one by one.
 func (l *Log) read(ctx context.Context, d direction, from, to uint64, atOnce int) iter.Seq2[item, error] {
 	return func(yield func(item, error) bool) {
 		for from < to {
@@ -96,6 +99,7 @@ func (l *Log) read(ctx context.Context, d direction, from, to uint64, atOnce int
 			if from >= page.Tail {
 				return
 			}
+			atOnce = min(2*atOnce, stream.MaxPageRecords)
 		}
 	}
 }

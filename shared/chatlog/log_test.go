@@ -105,6 +105,36 @@ func TestRepeatAmongTheLatest(t *testing.T) {
 	}
 }
 
+// What is passed over is read in few calls, however few items are wanted: here
+// the fences of 300 claims, in front of the message.
+func TestFewReadsForOneItem(t *testing.T) {
+	w := newWorld(t)
+	var rev chatlog.Review
+	var c *api.ClaimResponse
+	for i := range 300 {
+		rev.ClaimID = ident.Claim(fmt.Sprintf("c-%d", i))
+		var err error
+		if c, err = w.log.Claim(t.Context(), w.chat, bob, rev); err != nil {
+			t.Fatal(err)
+		}
+		rev = chatlog.Review{Owner: c.Owner, Tail: (*uint64)(&c.Tail)}
+	}
+	if _, err := w.log.Append(t.Context(), w.chat, bob, message(c.Token, uint64(c.Tail), "m-1", "x")); err != nil {
+		t.Fatal(err)
+	}
+	store := faultstream.New(t, w.store, faultstream.Options{})
+	l := process(store)
+	b, err := l.Batch(t.Context(), w.chat, alice, 1)
+	if n := store.Count(faultstream.Read); err != nil || len(b.Items) != 1 || b.HasMore || n > 25 {
+		t.Errorf("a batch of one: %d items, %v, after %d reads; want one, after 25 at most", len(b.Items), err, n)
+	}
+	before := store.Count(faultstream.Read)
+	p, err := l.Transcript(t.Context(), w.chat, alice, chatlog.Query{Limit: 1})
+	if n := store.Count(faultstream.Read) - before; err != nil || len(p.Items) != 1 || p.HasMore || n > 25 {
+		t.Errorf("a page of one: %d items, %v, after %d reads; want one, after 25 at most", len(p.Items), err, n)
+	}
+}
+
 // What was stored is answered from there, in a process that has not seen it,
 // though the same would be refused by now: by the peer, by the policy, because the peer
 // has gone, or as its position is another one. Of another id all are refused.

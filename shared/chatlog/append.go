@@ -30,8 +30,8 @@ type Draft struct {
 // A refusal is final: nothing was stored, and this call never will. OwnerReplaced
 // and PositionTaken come from the store itself. DeliveryUnknown says that it may
 // be stored, or may still be: it names the operation, and nothing but that look-up,
-// or the identical request, may follow. A request whose operation stands among the
-// latest records of the direction is answered from there, or IDReused if it is another one.
+// or the identical request, may follow. A request whose operation stands at its position, or among
+// the latest records of the direction, is answered from there, or IDReused if it is another one.
 func (l *Log) Append(ctx context.Context, id ident.Chat, by Actor, d Draft) (*api.ChatAppendResponse, error) {
 	r, err := l.enter(ctx, id, by, true)
 	if err != nil {
@@ -229,8 +229,8 @@ func (a *attempt) settle(ctx context.Context, cause error) (*api.ChatAppendRespo
 }
 
 // refuse answers an attempt that is refused for good, with why: unless an
-// earlier request stored it, which may stand anywhere up to the tail, and is not
-// denied by what has changed since.
+// earlier request stored it, where it was to stand or among the latest records.
+// That is not denied by what has changed since.
 func (a *attempt) refuse(ctx context.Context, why func(tail uint64) error) (*api.ChatAppendResponse, error) {
 	ctx, cancel := deadline.Outlive(ctx, budget, grace)
 	defer cancel()
@@ -244,6 +244,15 @@ func (a *attempt) refuse(ctx context.Context, why func(tail uint64) error) (*api
 	}
 	if at, ok := known.at(a.op); ok {
 		return a.replay(ctx, at)
+	}
+	if a.draft.Position < tail {
+		items, _, err := a.l.operation(ctx, a.room.own, a.op, a.draft.Position)
+		if err != nil {
+			return nil, err
+		}
+		if len(items) > 0 {
+			return a.replay(ctx, items[0].Seq)
+		}
 	}
 	return nil, why(tail)
 }

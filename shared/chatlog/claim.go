@@ -147,16 +147,32 @@ func (c *claim) fenced(ctx context.Context, present ident.Owner, cause error) (*
 		if me.owner != present {
 			continue
 		}
-		known, err := c.l.glance(ctx, own, tail, api.ChatRepeats)
+		at, ok, err := c.stands(ctx, me, tail)
 		if err != nil {
 			return nil, err
 		}
-		op := signed.ClaimOperation(own.chat, own.side.Agent, me.owner)
-		if at, ok := known.at(op); ok && (c.rev.Tail == nil || at == *c.rev.Tail+1) {
+		if ok {
 			return c.answer(me, at+1), nil
 		}
 	}
 	return nil, c.refuse(present, tail, cause)
+}
+
+// stands returns where the record of the claim that made me the owner stands:
+// behind the reviewed tail, or if there was none, among the latest records.
+func (c *claim) stands(ctx context.Context, me ownership, tail uint64) (at uint64, ok bool, err error) {
+	own := c.room.own
+	op := signed.ClaimOperation(own.chat, own.side.Agent, me.owner)
+	if c.rev.Tail == nil {
+		known, err := c.l.glance(ctx, own, tail, api.ChatRepeats)
+		at, ok = known.at(op)
+		return at, ok, err
+	}
+	if *c.rev.Tail >= tail {
+		return 0, false, nil
+	}
+	items, _, err := c.l.operation(ctx, own, op, *c.rev.Tail+1)
+	return *c.rev.Tail + 1, len(items) > 0, err
 }
 
 // stale refuses a claim whose reviewed tail is not the tail.

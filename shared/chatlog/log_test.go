@@ -105,6 +105,39 @@ func TestRepeatAmongTheLatest(t *testing.T) {
 	}
 }
 
+// The identical request, and the identical claim, are known however much was
+// written since: they say where to look. What is not there is not known.
+func TestRepeatOfLongAgo(t *testing.T) {
+	w := newWorld(t)
+	review := chatlog.Review{Tail: new(uint64(1)), ClaimID: "c-1"}
+	c, err := w.log.Claim(t.Context(), w.chat, alice, review)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const last = 3 + 2*api.ChatRepeats
+	for at := uint64(3); at < last; at++ {
+		if _, err := w.log.Append(t.Context(), w.chat, alice, message(c.Token, at, ident.Message(fmt.Sprintf("m-%d", at)), "x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := process(w.store).Claim(t.Context(), w.chat, alice, review)
+	if err != nil || again.Token != c.Token || again.Tail != c.Tail {
+		t.Errorf("the claim again: %+v, %v; want the answer it had", again, err)
+	}
+	_, err = process(w.store).Claim(t.Context(), w.chat, alice, chatlog.Review{Tail: new(uint64(2)), ClaimID: "c-1"})
+	wantCode(t, "the claim at another tail", err, api.ClaimStale)
+	for at, id := range map[uint64]ident.Message{3: "m-3", 500: "m-500"} {
+		r, err := process(w.store).Append(t.Context(), w.chat, alice, message(c.Token, at, id, "x"))
+		if err != nil || !r.Replayed || uint64(r.Position) != at {
+			t.Errorf("%s again at %d: %+v, %v; want what stands there", id, at, r, err)
+		}
+		_, err = process(w.store).Append(t.Context(), w.chat, alice, message(c.Token, at, id, "y"))
+		wantCode(t, "another message under the id", err, api.IDReused)
+	}
+	_, err = process(w.store).Append(t.Context(), w.chat, alice, message(c.Token, 3, "m-new", "x"))
+	wantCode(t, "a message that is not there", err, api.PositionTaken)
+}
+
 // What is passed over is read in few calls, however few items are wanted: here
 // the fences of 300 claims, in front of the message.
 func TestFewReadsForOneItem(t *testing.T) {

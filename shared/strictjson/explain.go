@@ -113,6 +113,11 @@ func members(t reflect.Type) []string {
 
 // wanted says what JSON a Go type of package api is sent as.
 func wanted(t reflect.Type) (noun string, kind jsontext.Kind) {
+	if t.Implements(reflect.TypeFor[interface{ TakesNull() }]()) {
+		if f, ok := t.FieldByName("Value"); ok {
+			t = f.Type // null itself is never the fault
+		}
+	}
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[interface{ UnmarshalText([]byte) error }]()) {
 		return "a string", '"'
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agentchat/shared/api"
+	"agentchat/shared/ident"
 	"agentchat/shared/strictjson"
 )
 
@@ -131,6 +132,9 @@ func TestRefusedInteger(t *testing.T) {
 		U uint64   `json:"u"`
 		L []string `json:"l"`
 		B bool     `json:"b"`
+
+		O api.OrNull[ident.Owner]  `json:"o"`
+		P api.OrNull[api.Position] `json:"p"`
 	}
 	for _, tt := range []struct{ name, body, field, detail string }{
 		{"fraction", `{"n":1.5}`, "/n", "an integer is needed here"},
@@ -143,6 +147,10 @@ func TestRefusedInteger(t *testing.T) {
 		{"null in a list", `{"l":["a",null]}`, "/l/1", "leave the member out"},
 		{"string for a list", `{"l":"a"}`, "/l", "an array is needed here, not a string"},
 		{"number for a boolean", `{"b":1}`, "/b", "true or false is needed here, not a number"},
+		{"number where null may stand", `{"p":7}`, "/p", "a string is needed here, not a number"},
+		{"object where null may stand", `{"o":{}}`, "/o", "a string is needed here, not an object"},
+		{"empty where null may stand", `{"o":""}`, "/o", "an owner"},
+		{"malformed where null may stand", `{"p":"007"}`, "/p", "decimal digits"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := api.AsError(strictjson.Decode([]byte(tt.body), new(shape)))

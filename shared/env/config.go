@@ -177,7 +177,7 @@ func policy(s string) (api.PIIPolicy, error) {
 	if p := api.PIIPolicy(s); slices.Contains(api.PIIPolicies(), p) {
 		return p, nil
 	}
-	return "", fmt.Errorf("none of %v", api.PIIPolicies())
+	return "", fmt.Errorf("neither %s, %s nor %s", api.PIIOff, api.PIIRedact, api.PIIReject)
 }
 
 func basin(s string) (string, error) { return s, stream.CheckBasins(s) }

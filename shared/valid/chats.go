@@ -89,7 +89,7 @@ func Permissions(r *api.PermissionsRequest) error {
 	case r.State != "" && r.State != api.Allowed && r.State != api.Denied:
 		return api.InvalidField("/state", "a state is set to %s or %s", api.Allowed, api.Denied)
 	case r.PIIPolicy != "" && !slices.Contains(api.PIIPolicies(), r.PIIPolicy):
-		return api.InvalidField("/pii_policy", "a policy is one of %v", api.PIIPolicies())
+		return api.InvalidField("/pii_policy", "a policy is one of %s", listed(api.PIIPolicies()))
 	}
 	return nil
 }

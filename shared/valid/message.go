@@ -25,7 +25,7 @@ func SendReceipt(r *api.SendReceiptRequest) error {
 		return api.InvalidField("/message_id", "the message is missing; give the id of one that was received")
 	}
 	if !slices.Contains(api.ReceiptStatuses(), r.Status) {
-		return api.InvalidField("/status", "a status is one of %v", api.ReceiptStatuses())
+		return api.InvalidField("/status", "a status is one of %s", listed(api.ReceiptStatuses()))
 	}
 	if len(r.Detail) > api.MaxDetailBytes {
 		return api.InvalidField("/detail", "%d bytes of UTF-8; a detail has at most %d", len(r.Detail), api.MaxDetailBytes)

@@ -6,6 +6,7 @@ package valid
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"agentchat/shared/api"
 	"agentchat/shared/strictjson"
@@ -118,7 +119,16 @@ func Monitor(r *api.MonitorRequest) error {
 
 func kind(k api.Kind) error {
 	if k != "" && !slices.Contains(api.Kinds(), k) {
-		return api.InvalidParameter("kind", "a kind is one of %v", api.Kinds())
+		return api.InvalidParameter("kind", "a kind is one of %s", listed(api.Kinds()))
 	}
 	return nil
+}
+
+// listed names values as people list them.
+func listed[T ~string](values []T) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = string(v)
+	}
+	return strings.Join(words, ", ")
 }

@@ -416,7 +416,7 @@ func TestInbox(t *testing.T) {
 		{"messages", "ok", "", api.InboxRequest{Kind: api.KindMessage}},
 		{"shares", "ok", "", api.InboxRequest{Kind: api.KindContactShare}},
 		{"receipts", "ok", "", api.InboxRequest{Kind: api.KindReceipt}},
-		{"unknown kind", "kind", "one of [message contact.share receipt]", api.InboxRequest{Kind: "Message"}},
+		{"unknown kind", "kind", "one of message, contact.share, receipt", api.InboxRequest{Kind: "Message"}},
 		{"last cursor", "ok", "", api.InboxRequest{Cursor: new(uint64(1<<64 - 1)), From: ident.Agent("alice")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { wantBlame(t, "Inbox", valid.Inbox(&tt.req), tt.where, tt.detail) })

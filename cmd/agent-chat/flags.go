@@ -19,11 +19,7 @@ func takes(least, most int) cobra.PositionalArgs {
 		if least <= len(args) && len(args) <= most {
 			return nil
 		}
-		got := strconv.Itoa(len(args)) + " arguments"
-		if len(args) == 1 {
-			got = "1 argument"
-		}
-		return fmt.Errorf("%s; the command is: %s", got, cmd.UseLine())
+		return fmt.Errorf("%s; the command is: %s", counted(len(args), "argument"), cmd.UseLine())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -30,6 +31,14 @@ func (a *app) say(format string, args ...any) {
 // note writes one line for people to standard error.
 func (a *app) note(format string, args ...any) {
 	fmt.Fprintln(a.errOut, inert(fmt.Sprintf(format, args...)))
+}
+
+// counted returns n and the noun, in the plural unless n is 1.
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
 }
 
 // table writes rows in columns, the first of them as a heading.

@@ -36,6 +36,8 @@ A transcript has to be read with receipts and fences, from its beginning. With
 
 Each fault is a line. The exit status is 0 if there is none, else 1.`,
 		Example: `  curl -s $AGENT_CHAT_URL/.well-known/jwks.json >keys.json
+  curl -s -w '\n' -H "Authorization: Bearer $AGENT_CHAT_TOKEN" \
+    "$AGENT_CHAT_URL/v1/chats/$CHAT/transcript?agent_id=$AGENT_CHAT_AGENT&include=receipts,fences" >transcript.ndjson
   agent-chat verify --jwks keys.json transcript.ndjson
   agent-chat verify --jwks keys.json --partial - <messages.ndjson`,
 		Args: takes(1, 1),
@@ -111,7 +113,7 @@ type verifier struct {
 	transcript            *signed.Transcript
 	partial               bool
 	line, records, faults int
-	gaps                  bool
+	gaps, unread          bool // positions are missing; a line could not be read
 }
 
 // A shown is a record of a transcript as it is printed, and what stands beside it
@@ -134,6 +136,7 @@ func (v *verifier) read(line []byte) {
 		shown
 	}
 	if err := json.Unmarshal(line, &page); err != nil {
+		v.unread = true
 		v.fault(nil, &signed.Fault{Reason: signed.Malformed, Detail: "not a record of a transcript, and no page of one"})
 		return
 	}
@@ -192,8 +195,11 @@ func (v *verifier) end() error {
 			"records": v.records, "messages": n[signed.TypeMessage], "receipts": n[signed.TypeReceipt], "fences": n[signed.TypeFence], "faults": v.faults,
 		})
 	} else {
-		v.a.say("%d records: %d messages, %d receipts and %d fences are right by themselves; %d faults", v.records,
-			n[signed.TypeMessage], n[signed.TypeReceipt], n[signed.TypeFence], v.faults)
+		v.a.say("%s: %s, %s and %s are right by themselves; %s", counted(v.records, "record"), counted(n[signed.TypeMessage], "message"),
+			counted(n[signed.TypeReceipt], "receipt"), counted(n[signed.TypeFence], "fence"), counted(v.faults, "fault"))
+	}
+	if v.unread && !v.a.json {
+		v.a.note("  A record or a page is one line: curl -w '\\n' ends a page, jq -c . makes one line of several.")
 	}
 	switch {
 	case v.records == 0:

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -30,7 +32,7 @@ secret of a deployment. The server reads the file when it starts.`,
 		Long:    "List the keys, the oldest first, and what each does now. No private half is shown.",
 		Example: "  agent-chat signing-keys list\n  agent-chat signing-keys list --json",
 		RunE: func(*cobra.Command, []string) error {
-			keys, err := a.readKeys(a.keyPath(file))
+			keys, err := a.readKeyFile(a.keyPath(file))
 			if err != nil {
 				return err
 			}
@@ -43,7 +45,7 @@ secret of a deployment. The server reads the file when it starts.`,
 		Long:    "Write the JWK set of the public keys, which the server publishes at /.well-known/jwks.json\nand verify reads. Revoked keys are not in it.",
 		Example: "  agent-chat signing-keys public >keys.json",
 		RunE: func(*cobra.Command, []string) error {
-			keys, err := a.readKeys(a.keyPath(file))
+			keys, err := a.readKeyFile(a.keyPath(file))
 			if err == nil {
 				_, err = fmt.Fprintf(a.out, "%s\n", keys.Public())
 			}
@@ -92,7 +94,7 @@ time, verifies no more. Where it signs now, rotate afterwards: the new key signs
 		if len(args) > 0 || file == "-" {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		if keys, err := a.readKeys(a.keyPath(file)); err == nil {
+		if keys, err := a.readKeyFile(a.keyPath(file)); err == nil {
 			for _, k := range keys.Keys() {
 				ids = append(ids, k.ID)
 			}
@@ -182,10 +184,19 @@ func (a *app) keyPath(file string) string {
 	return filepath.Join(data, keysFile)
 }
 
+// readKeyFile reads the keys of signing-keys, and says where they may be if they are not there.
+func (a *app) readKeyFile(path string) (*signed.Set, error) {
+	keys, err := a.readKeys(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usagef("%w; a server makes the file in its data folder, and --file names another", err)
+	}
+	return keys, err
+}
+
 // changeKeys changes the keys where they are, and says which key it was about.
 func (a *app) changeKeys(file, did string, change func(*signed.Set) (*signed.Set, string, error)) error {
 	path := a.keyPath(file)
-	keys, err := a.readKeys(path)
+	keys, err := a.readKeyFile(path)
 	if err != nil {
 		return err
 	}
@@ -195,15 +206,20 @@ func (a *app) changeKeys(file, did string, change func(*signed.Set) (*signed.Set
 	}
 	if path == "-" {
 		_, err = a.out.Write(keys.Private())
-		return err
+	} else {
+		err = env.ReplaceSecret(path, keys.Private())
 	}
-	if err := env.ReplaceSecret(path, keys.Private()); err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if a.json {
+	case path == "-": // which is all that may stand there
+	case a.json:
 		a.object(a.out, map[string]any{did: kid, "file": path})
-		return nil
+	default:
+		a.say("%s %s in %s; a running server takes it when it is started again", did, kid, path)
 	}
-	a.say("%s %s in %s; a running server takes it when it is started again", did, kid, path)
+	if _, err := keys.Signer(signed.ES256, time.Now()); err != nil && !a.json {
+		a.note("  With these keys nothing can be signed now: agent-chat signing-keys rotate adds one that signs at once.")
+	}
 	return nil
 }

@@ -212,17 +212,26 @@ func (a *app) trace(t client.Trace) {
 	a.note("%s %s %s: %d (%v, request %s)", t.Op, t.Method, t.Target, t.Status, took, t.RequestID)
 }
 
-// agent returns the agent in args, or the one that the environment names.
-func (a *app) agent(args []string) (ident.Agent, error) {
-	if len(args) > 0 {
-		return parseAgent(args[0])
+// agent returns the agent called name, or if that is empty the one that the
+// environment names. Without either, the error asks for one, and says where to name it.
+func (a *app) agent(name, ask string) (ident.Agent, error) {
+	if name != "" {
+		return parseAgent(name)
 	}
 	conf, err := a.remote()
 	if err == nil && conf.Agent == "" {
-		err = usagef("which agent? Name it, or set AGENT_CHAT_AGENT")
+		err = usagef("%s, or set AGENT_CHAT_AGENT", ask)
 	}
 	return conf.Agent, err
 }
+
+// What commands ask that need an agent.
+const (
+	whoseInbox = "whose inbox? Name the agent"
+	whoseBook  = "whose address book? --agent AGENT"
+	fromWhom   = "from whom? --from AGENT"
+	asWhom     = "as which agent? --as AGENT"
+)
 
 func parseAgent(s string) (ident.Agent, error) {
 	id, err := ident.ParseAgent(s)

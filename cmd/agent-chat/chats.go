@@ -197,7 +197,7 @@ acts may. --pii-policy takes the API token, and can only be tightened.`,
 
 // withActor calls f with a client and the agent that acts.
 func (c *chats) withActor(f func(*client.Client, ident.Agent) error) error {
-	as, err := c.agent(oneOf(c.as))
+	as, err := c.agent(c.as, asWhom)
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (c *chats) completeChat(cmd *cobra.Command, args []string, _ string) ([]str
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return c.offer(cmd, func(ctx context.Context, remote *client.Client) (names []string, err error) {
-		as, err := c.agent(oneOf(c.as))
+		as, err := c.agent(c.as, asWhom)
 		if err != nil {
 			return nil, err
 		}

@@ -243,7 +243,7 @@ func (c *chats) outcome(got *api.OperationResponse, at uint64) {
 	case c.json:
 		c.object(c.out, got)
 	case got.Outcome == api.OperationStored:
-		c.say("stored: %d records from %d on", len(got.Records), got.Records[0].Position)
+		c.say("stored: %s from %d on", counted(len(got.Records), "record"), got.Records[0].Position)
 	case got.Final:
 		c.say("absent: it was not stored at %d, and never will be", at)
 	default:

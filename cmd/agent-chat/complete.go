@@ -56,14 +56,14 @@ func (c *contacts) complete(cmd *cobra.Command, args []string, _ string) ([]stri
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return c.completeContacts(cmd, oneOf(c.owner))
+	return c.completeContacts(cmd, c.owner)
 }
 
-// completeContacts offers the contacts of the agent in args, or of the one that
-// the environment names.
-func (a *app) completeContacts(cmd *cobra.Command, args []string) ([]string, cobra.ShellCompDirective) {
+// completeContacts offers the contacts of the agent called name, or of the agent that the
+// environment names.
+func (a *app) completeContacts(cmd *cobra.Command, name string) ([]string, cobra.ShellCompDirective) {
 	return a.offer(cmd, func(ctx context.Context, remote *client.Client) (names []string, err error) {
-		owner, err := a.agent(args)
+		owner, err := a.agent(name, whoseBook)
 		if err != nil {
 			return nil, err
 		}

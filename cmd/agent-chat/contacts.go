@@ -52,7 +52,7 @@ func (c *contacts) listCommand() *cobra.Command {
 			if req.Labels, err = pairs("--label", labels); err != nil {
 				return err
 			}
-			if req.Agent, err = c.agent(oneOf(c.owner)); err != nil {
+			if req.Agent, err = c.agent(c.owner, whoseBook); err != nil {
 				return err
 			}
 			return c.with(func(remote *client.Client) error { return c.list(cmd.Context(), remote, req) })
@@ -280,7 +280,7 @@ func (c *contacts) onContact(f func(context.Context, *client.Client, api.Contact
 		if p.Contact, err = parseAgent(args[0]); err != nil {
 			return err
 		}
-		if p.Agent, err = c.agent(oneOf(c.owner)); err != nil {
+		if p.Agent, err = c.agent(c.owner, whoseBook); err != nil {
 			return err
 		}
 		return c.with(func(remote *client.Client) error { return f(cmd.Context(), remote, p) })

@@ -160,6 +160,8 @@ func advice(err error) string {
 		return "The credential in AGENT_CHAT_TOKEN may not do this; agent-chat whoami says what it is."
 	case p.Code == api.AgentNotRegistered || p.Code == api.RecipientNotFound:
 		return "agent-chat register AGENT registers it; agent-chat agents lists who is."
+	case p.Code == api.MessageNotFound:
+		return "agent-chat inbox --json shows the ids."
 	case p.Code == api.ContactNotFound:
 		return "agent-chat contacts lists who is there."
 	case p.Code == api.ContactExists:

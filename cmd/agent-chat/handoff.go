@@ -30,7 +30,7 @@ It is repeated under its id as "agent-chat send" is.`,
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return a.completeContacts(cmd, oneOf(h.from))
+			return a.completeContacts(cmd, h.from)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			contact, err := parseAgent(args[0])
@@ -83,7 +83,7 @@ under another name or --replace is given.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			req := api.AcceptContactRequest{Replace: replace}
-			if req.Agent, err = a.agent(oneOf(owner)); err != nil {
+			if req.Agent, err = a.agent(owner, "who received it? --agent AGENT"); err != nil {
 				return err
 			}
 			if req.Message, err = parseMessage(args[0]); err != nil {
@@ -138,7 +138,8 @@ func (a *app) receiptCommand() *cobra.Command {
 		Short: "Tell a sender what became of a message",
 		Long: `Tell the sender of a message in one's own inbox what became of it: ` + strings.Join(statuses[:3], ", ") + `
 or ` + statuses[3] + `. When this ends with 0 the receipt is durable in the sender's inbox. The
-message does not change; any number of receipts may follow it.
+message does not change; any number of receipts may follow it. MESSAGE_ID is the id in
+its envelope, which "agent-chat inbox --json" shows.
 
 It is repeated under its id as "agent-chat send" is.`,
 		Example: `  agent-chat receipt --to alice msg_0123456789abcdef0123456789abcdef processed --from bob
@@ -178,14 +179,6 @@ It is repeated under its id as "agent-chat send" is.`,
 	return cmd
 }
 
-// oneOf returns s alone, or nothing if it is empty.
-func oneOf(s string) []string {
-	if s == "" {
-		return nil
-	}
-	return []string{s}
-}
-
 func optionalAgent(s string) (ident.Agent, error) {
 	if s == "" {
 		return "", nil
@@ -209,7 +202,7 @@ const offered = 50
 func (a *app) completeReceived(cmd *cobra.Command, owner string, kind api.Kind, from string) ([]string, cobra.ShellCompDirective) {
 	return a.offer(cmd, func(ctx context.Context, c *client.Client) (ids []string, err error) {
 		req := api.InboxRequest{Kind: kind}
-		if req.Agent, err = a.agent(oneOf(owner)); err != nil {
+		if req.Agent, err = a.agent(owner, whoseInbox); err != nil {
 			return nil, err
 		}
 		if req.From, err = optionalAgent(from); err != nil {

@@ -39,7 +39,7 @@ func (a *app) heading(to string, h heading) (api.Heading, error) {
 	if req.To, err = parseAgent(to); err != nil {
 		return req, err
 	}
-	if req.Agent, err = a.sender(h.from); err != nil {
+	if req.Agent, err = a.agent(h.from, fromWhom); err != nil {
 		return req, err
 	}
 	for _, id := range []struct {
@@ -58,17 +58,6 @@ func (a *app) heading(to string, h heading) (api.Heading, error) {
 		}
 	}
 	return req, nil
-}
-
-func (a *app) sender(from string) (ident.Agent, error) {
-	if from != "" {
-		return parseAgent(from)
-	}
-	id, err := a.agent(nil)
-	if err != nil {
-		return "", usagef("from whom? --from AGENT, or set AGENT_CHAT_AGENT")
-	}
-	return id, nil
 }
 
 // deliver sends with send and says where it went.

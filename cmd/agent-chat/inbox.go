@@ -8,6 +8,7 @@ import (
 
 	"agentchat/shared/api"
 	"agentchat/shared/client"
+	"agentchat/shared/ident"
 )
 
 type inboxFlags struct {
@@ -49,8 +50,16 @@ when the server refuses for good, with exit status 3.`,
 	return cmd
 }
 
+// owner returns whose inbox is meant.
+func (a *app) owner(args []string) (ident.Agent, error) {
+	if len(args) > 0 {
+		return parseAgent(args[0]) // also an empty word, which a script may have meant otherwise
+	}
+	return a.agent("", whoseInbox)
+}
+
 func (a *app) inbox(cmd *cobra.Command, args []string, f inboxFlags) error {
-	owner, err := a.agent(args)
+	owner, err := a.owner(args)
 	if err != nil {
 		return err
 	}

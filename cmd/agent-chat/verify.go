@@ -36,8 +36,7 @@ A transcript has to be read with receipts and fences, from its beginning. With
 
 Each fault is a line. The exit status is 0 if there is none, else 1.`,
 		Example: `  curl -s $AGENT_CHAT_URL/.well-known/jwks.json >keys.json
-  curl -s -w '\n' -H "Authorization: Bearer $AGENT_CHAT_TOKEN" \
-    "$AGENT_CHAT_URL/v1/chats/$CHAT/transcript?agent_id=$AGENT_CHAT_AGENT&include=receipts,fences" >transcript.ndjson
+  agent-chat chats read $CHAT --all --limit 0 --json >transcript.ndjson
   agent-chat verify --jwks keys.json transcript.ndjson
   agent-chat verify --jwks keys.json --partial - <messages.ndjson`,
 		Args: takes(1, 1),

@@ -422,3 +422,21 @@ func TestInbox(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { wantBlame(t, "Inbox", valid.Inbox(&tt.req), tt.where, tt.detail) })
 	}
 }
+
+func TestMonitor(t *testing.T) {
+	for _, tt := range []struct {
+		name, where, detail string
+		req                 api.MonitorRequest
+	}{
+		{"nothing", "ok", "", api.MonitorRequest{}},
+		{"limit", "ok", "", api.MonitorRequest{Limit: new(1000)}},
+		{"limit over", "limit", "1 to 1000", api.MonitorRequest{Limit: new(1001)}},
+		{"no limit", "limit", "1 to 1000", api.MonitorRequest{Limit: new(0)}},
+		{"most agents", "ok", "", api.MonitorRequest{Agents: slices.Repeat([]ident.Agent{"bob"}, 1000)}},
+		{"an agent too many", "agent", "1000 at most", api.MonitorRequest{Agents: slices.Repeat([]ident.Agent{"bob"}, 1001)}},
+		{"receipts", "ok", "", api.MonitorRequest{Kind: api.KindReceipt}},
+		{"unknown kind", "kind", "one of [message contact.share receipt]", api.MonitorRequest{Kind: "receipts"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { wantBlame(t, "Monitor", valid.Monitor(&tt.req), tt.where, tt.detail) })
+	}
+}

@@ -13,7 +13,8 @@
 //
 // The scripts of testdata/protocol belong to no family: testdata/protocol/NN-NAME.txtar
 // shows the rules of section NN of Agent Chat v1, in their order, each behind a
-// comment that quotes it with its number in docs/PROTOCOL.md, Rules and their scripts:
+// comment that quotes it with its number in docs/PROTOCOL.md, Rules and their scripts.
+// Those of testdata/signed-chats do so for the Chat protocol and docs/SIGNED-CHATS.md:
 //
 //	# P1.2 "They begin and end with a letter or number."
 //

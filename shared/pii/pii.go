@@ -35,6 +35,16 @@ func Find(text string) []Finding {
 	for _, r := range rules() {
 		all = r.find(all, text)
 	}
+	// Besides what the text has as it is: a dash may join a value to what it is no part of.
+	if p, at := plain(text); at != nil {
+		n := len(all)
+		for _, r := range rules() {
+			all = r.find(all, p)
+		}
+		for i := n; i < len(all); i++ {
+			all[i].Start, all[i].End = at[all[i].Start], at[all[i].End]
+		}
+	}
 	slices.SortStableFunc(all, func(a, b Finding) int {
 		if a.Start != b.Start {
 			return a.Start - b.Start

@@ -25,6 +25,7 @@ type set struct {
 	sources map[ident.Agent]*source
 	held    int // bytes
 	typical int // bytes that a read brought lately
+	each    int // bytes that every delivery has besides on a page: its cursor
 }
 
 // newSet returns a set, which counts as a reader until it is closed.
@@ -203,7 +204,7 @@ func (b *batch) take() bool {
 	e := s.held[0]
 	d, ok := b.filter.Deliver(e)
 	if ok {
-		n := mailbox.Size(&d)
+		n := mailbox.Size(&d) + len(s.agent) + b.each
 		if len(b.found) > 0 && b.size+n > b.bytes {
 			return false
 		}

@@ -113,6 +113,7 @@ func (m *Monitor) Page(ctx context.Context, q Query) (*api.MonitorPage, error) {
 			w.add(agent, at, tail)
 		}
 	}
+	w.each = len(`"inbox":"","cursor":"",`) + p.longest(w)
 	limit := q.Limit
 	if limit <= 0 {
 		limit = api.DefaultPageItems

@@ -24,6 +24,7 @@ import (
 	"agentchat/shared/stream"
 	"agentchat/shared/stream/faultstream"
 	"agentchat/shared/stream/localstream"
+	"agentchat/shared/strictjson"
 )
 
 func spots(page *api.MonitorPage) []string {
@@ -427,5 +428,38 @@ func TestMemoryOfMany(t *testing.T) {
 	reading.Wait()
 	if got := mem.HeapAlloc >> 20; got > 192 {
 		t.Errorf("%d readers hold %d MiB", readers, got)
+	}
+}
+
+// A page is cut at 4 MiB as it travels: the cursor that each delivery has counts,
+// and so does whose inbox it is.
+func TestPageSize(t *testing.T) {
+	for _, inboxes := range []int{1, 20, 40} { // short cursors, the longest that hold all positions, and checkpoints
+		f := newFleet(t, nil)
+		for i := range inboxes {
+			f.create(name(i))
+		}
+		for i := range 1000 {
+			to := name(i % inboxes)
+			f.append(to, envelope(api.KindMessage, "alice", fmt.Sprintf("m-%d", i), 4000))
+		}
+		total := 0
+		for at := ""; ; {
+			page := f.page(monitor.Query{Cursor: at, Limit: 1000})
+			if page.NextCursor == at {
+				break
+			}
+			at, total = page.NextCursor, total+len(page.Deliveries)
+			b, err := strictjson.Append(nil, page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if most := api.MaxPageBytes + 16<<10; len(b) > most { // the tails come on top
+				t.Errorf("of %d inboxes: a page of %d deliveries and %d bytes; want %d at most", inboxes, len(page.Deliveries), len(b), most)
+			}
+		}
+		if total != 1000 {
+			t.Errorf("of %d inboxes: %d deliveries; want 1000", inboxes, total)
+		}
 	}
 }

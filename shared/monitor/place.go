@@ -86,6 +86,25 @@ func (p *place) cursor() (text string, ok bool) {
 	return p.text, true
 }
 
+// longest returns how long the cursors can be of places that a reader of w comes to
+// from p: those of all positions at most as long as the one where all is read.
+func (p *place) longest(w *set) int {
+	size := p.size
+	for agent, s := range w.sources {
+		size += cursor.Entry(agent, s.tail)
+		if at, ok := p.at[agent]; ok {
+			size -= cursor.Entry(agent, at)
+		}
+	}
+	switch {
+	case cursor.Size(size) <= maxWhole:
+		return cursor.Size(size)
+	case cursor.Size(p.size) > maxWhole:
+		return maxShort
+	}
+	return maxWhole
+}
+
 // advance makes moves, one after the other, and returns the cursor behind each
 // of them: what p says while that is short enough, and from then on what a
 // checkpoint says, which is durable when this returns. On an error p is somewhere

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"agentchat/shared/api"
@@ -26,6 +27,12 @@ type set struct {
 	held    int // bytes
 	typical int // bytes that a read brought lately
 	each    int // bytes that every delivery has besides on a page: its cursor
+
+	patience time.Duration // what is lost to one inbox that does not answer; 0: no matter
+	probes   int           // under way
+
+	mu      sync.Mutex
+	answers []answer // of probes, until they are taken
 }
 
 // newSet returns a set, which counts as a reader until it is closed.
@@ -120,6 +127,7 @@ type found struct {
 // more than maxHeads has to be found out, the others wait for the next batch.
 func (w *set) next(ctx context.Context, filter *mailbox.Query, limit, bytes int) *batch {
 	b := &batch{set: w, filter: filter, limit: limit, bytes: bytes, touched: map[ident.Agent]uint64{}, tails: map[ident.Agent]uint64{}}
+	b.listen(ctx)
 	b.look(ctx)
 	for ctx.Err() == nil && len(b.found) < limit && b.passed < maxPassed {
 		b.begin(ctx)
@@ -132,10 +140,9 @@ func (w *set) next(ctx context.Context, filter *mailbox.Query, limit, bytes int)
 
 // look finds out which record of each inbox is the first, and puts them in line.
 func (b *batch) look(ctx context.Context) {
-	now := time.Now()
 	var unknown []*source
 	for _, s := range b.sources {
-		if s.known || s.after.After(now) {
+		if s.known || s.pause > 0 {
 			continue
 		}
 		if s.head, s.known = b.m.heads.Peek(spot{s.agent, s.next}); !s.known {

@@ -73,6 +73,11 @@ func (f *feed) put(moved []stream.Moved) {
 			f.moved[agent] = mv
 		}
 	}
+	f.wake()
+}
+
+// wake wakes who waits for the signal.
+func (f *feed) wake() {
 	select {
 	case f.signal <- struct{}{}:
 	default:

@@ -64,6 +64,7 @@ func (m *Monitor) follow(ctx context.Context, q *Query, yield func(*api.MonitorP
 	}
 	w, selected := m.newSet(), q.selected()
 	defer w.close()
+	w.patience = patience
 	for begun := false; ; begun = true {
 		var unread []api.UnavailableEvent
 		for agent, mv := range f.take() {
@@ -77,6 +78,7 @@ func (m *Monitor) follow(ctx context.Context, q *Query, yield func(*api.MonitorP
 				w.add(agent, at, mv.Tail)
 			}
 		}
+		w.probe(ctx, running.Go, f.wake)
 		if idle, pause := w.idle(); idle && len(unread) == 0 {
 			if err := f.wait(ctx, f.signal, pause); err != nil {
 				return err
@@ -122,11 +124,20 @@ func (m *Monitor) step(ctx context.Context, p *place, b *batch) (page *api.Monit
 // idle reports whether there is nothing to read now, and how long until there is
 // something that failed before; 0: nothing is.
 func (w *set) idle() (idle bool, pause time.Duration) {
+	w.mu.Lock()
+	answered := len(w.answers) > 0
+	w.mu.Unlock()
+	if answered {
+		return false, 0
+	}
 	now := time.Now()
 	for _, s := range w.sources {
-		left := s.after.Sub(now)
-		if left <= 0 {
+		if s.pause == 0 {
 			return false, 0
+		}
+		left := s.after.Sub(now)
+		if left <= 0 { // a probe is under way, or waits for one
+			continue
 		}
 		if pause == 0 || left < pause {
 			pause = left

@@ -60,6 +60,7 @@ type Monitor struct {
 	store stream.Store
 	now   func() time.Time
 	calls chan struct{} // one for each read under way
+	tries chan struct{} // one for each that is tried again
 	heads *lru.Cache[spot, stream.Timestamp]
 
 	readers atomic.Int64 // pages and streams under way
@@ -83,7 +84,7 @@ func New(store stream.Store, now func() time.Time) *Monitor {
 	if err != nil {
 		panic("monitor: " + err.Error()) // only for a size that is not positive
 	}
-	return &Monitor{store: store, now: now, calls: make(chan struct{}, maxCalls), heads: heads}
+	return &Monitor{store: store, now: now, calls: make(chan struct{}, maxCalls), tries: make(chan struct{}, allProbes), heads: heads}
 }
 
 // Page returns the deliveries behind the cursor, up to the limit or 4 MiB.

@@ -24,6 +24,10 @@ const (
 	typical  = 512 << 10 // what a read is expected to bring before one has
 	minPause = time.Second
 	maxPause = 16 * time.Second
+
+	patience  = 2 * time.Second // what all inboxes of a stream wait for one of them
+	maxProbes = 8               // inboxes that a stream tries again at once
+	allProbes = 16              // of all streams of a process
 )
 
 // A source is an inbox that has something behind the reader's position.
@@ -36,7 +40,9 @@ type source struct {
 	held  []stream.Entry // from next on
 
 	after time.Time     // it could not be read: not again before this
-	pause time.Duration // between the last time and then
+	pause time.Duration // between the last time and then; 0: it could be read
+
+	probing bool // it is being tried again
 }
 
 // order is that of the records at a and o.
@@ -52,15 +58,21 @@ type fetch struct {
 	err     error
 }
 
-// fetch reads s. What is no longer retained is passed over.
-func (m *Monitor) fetch(ctx context.Context, s *source, limit stream.Limit) fetch {
+// fetch reads s when there is room for a call in calls, for so long at most; 0:
+// as long as it takes. What is no longer retained is passed over.
+func (m *Monitor) fetch(ctx context.Context, calls chan struct{}, s *source, limit stream.Limit, most time.Duration) fetch {
 	f := fetch{from: s.next}
 	select {
-	case m.calls <- struct{}{}:
-		defer func() { <-m.calls }()
+	case calls <- struct{}{}:
+		defer func() { <-calls }()
 	case <-ctx.Done():
 		f.err = ctx.Err()
 		return f
+	}
+	if most > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, most)
+		defer cancel()
 	}
 	for range 3 { // it may be trimmed further while it is read
 		p, err := m.store.Read(ctx, stream.Inbox(s.agent), stream.Start{Seq: f.from}, limit)
@@ -81,14 +93,14 @@ func (m *Monitor) fetch(ctx context.Context, s *source, limit stream.Limit) fetc
 }
 
 // read reads sources, each up to so many bytes, at the same time: as many at
-// once as there is room for what they bring. What there is no room for is held
-// only if it is wanted; else it is read again when its turn comes.
+// once as there is room for what they bring. What there is no room for is read
+// again when its turn comes; the first is held if it is wanted.
 func (b *batch) read(ctx context.Context, sources []*source, bytes int, wanted bool) {
 	limit := stream.Limit{Bytes: min(max(bytes, 1), stream.MaxPageBytes)}
 	if b.filter.Kind == "" && b.filter.From == "" && b.filter.ConversationID == "" {
 		limit.Records = min(max(b.limit-len(b.found), 1), stream.MaxPageRecords)
 	}
-	for len(sources) > 0 && b.failures <= maxFailures && ctx.Err() == nil {
+	for first := sources[0]; len(sources) > 0 && b.failures <= maxFailures && ctx.Err() == nil; {
 		share := b.share()
 		width := min(max(share/max(b.typical, 1), 1), maxCalls, len(sources))
 		var (
@@ -98,18 +110,18 @@ func (b *batch) read(ctx context.Context, sources []*source, bytes int, wanted b
 		)
 		for _, s := range sources[:width] {
 			group.Go(func() error {
-				f := b.m.fetch(ctx, s, limit)
+				f := b.m.fetch(ctx, b.m.calls, s, limit, b.patience)
 				mu.Lock() // what is not held must go before the others come
 				defer mu.Unlock()
 				total += b.got(ctx, s, f)
-				if !wanted && b.held > share {
+				if b.held > share && (!wanted || s != first) {
 					b.drop(s)
 				}
 				return nil
 			})
 		}
-		_ = group.Wait() // what failed is noted in b
-		b.typical = total / width
+		_ = group.Wait()                          // what failed is noted in b
+		b.typical = max(total/width, b.typical/2) // large ones seldom come alone
 		sources = sources[width:]
 	}
 }
@@ -165,4 +177,47 @@ func unreachable(agent ident.Agent, err error) api.UnavailableEvent {
 		e = api.Errorf(api.StateLost, "the inbox of %s is not what was written to it; an operator must look", agent)
 	}
 	return api.UnavailableEvent{Inbox: agent, Unreachable: e.Unreachable()}
+}
+
+// probe tries again, beside the others, what could not be read and is due: how
+// long that takes must not matter to them. What comes of it is in answers.
+func (w *set) probe(ctx context.Context, begin func(func()), signal func()) {
+	now := time.Now()
+	for _, s := range w.sources {
+		if w.probes == maxProbes {
+			return
+		}
+		if s.pause == 0 || s.probing || s.after.After(now) {
+			continue
+		}
+		s.probing = true
+		w.probes++
+		limit := stream.Limit{Bytes: w.share() / maxProbes}
+		begin(func() {
+			f := w.m.fetch(ctx, w.m.tries, s, limit, 0)
+			w.mu.Lock()
+			w.answers = append(w.answers, answer{s, f})
+			w.mu.Unlock()
+			signal()
+		})
+	}
+}
+
+// An answer is what came of a probe.
+type answer struct {
+	*source
+	fetch
+}
+
+// listen takes what came of probes.
+func (b *batch) listen(ctx context.Context) {
+	b.mu.Lock()
+	answers := b.answers
+	b.answers = nil
+	b.mu.Unlock()
+	for _, a := range answers {
+		a.probing = false
+		b.probes--
+		b.got(ctx, a.source, a.fetch)
+	}
 }

@@ -207,6 +207,16 @@ func (p *page) fits(size int) bool {
 	return true
 }
 
+// mayTake reports whether it is worth it to copy b for add: a large record that
+// the page has no room for is not.
+func (p *page) mayTake(b stored) bool {
+	if p.count == 0 || b.count() > 1 || len(b) < 4<<10 {
+		return true
+	}
+	textAt, _, err := layout(b)
+	return err != nil || p.size+len(b)-textAt <= p.limit.Bytes // it counts for more than its text and body
+}
+
 // take is add for entries that are in memory already.
 func (p *page) take(entries []stream.Entry, from, end uint64) (more bool) {
 	skip := 0

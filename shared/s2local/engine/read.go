@@ -135,9 +135,10 @@ func (s *Stream) scan(p *page, from, end uint64) error {
 			break
 		}
 		var value stored
-		if value, err = parse(room.copy(it.Value())); err != nil {
+		if value, err = parse(it.Value()); err != nil || !p.mayTake(value) {
 			break
 		}
+		value = room.copy(value)
 		last := lastOf(it.Key())
 		first := last + 1 - uint64(value.count())
 		if first > want {

@@ -31,7 +31,9 @@ does not start without AGENT_CHAT_API_TOKEN. The store is one of
   --memory                        embedded, keeps nothing
 
 Other variables: AGENT_CHAT_ADMIN_TOKEN, AGENT_CHAT_RETENTION,
-AGENT_CHAT_STREAM_MAX_AGE, AGENT_CHAT_CORS_ORIGINS, AGENT_CHAT_SIGNING_KEYS.
+AGENT_CHAT_STREAM_MAX_AGE, AGENT_CHAT_CORS_ORIGINS; and for signed chats
+AGENT_CHAT_SIGNING_KEYS, AGENT_CHAT_CHATS_AGENT_KEYS, AGENT_CHAT_CHAT_GRANTS and
+AGENT_CHAT_PII_POLICY.
 
 SIGTERM and SIGINT end it cleanly: streams end between events, calls in progress
 get 15 seconds. A second signal ends it at once.`,

@@ -138,6 +138,54 @@ func TestRepeatOfLongAgo(t *testing.T) {
 	wantCode(t, "a message that is not there", err, api.PositionTaken)
 }
 
+// What was acknowledged stays so behind commands that are none of ours, as where
+// an operator took a fence away: nothing is presented again, and nothing below is acknowledged.
+func TestAcknowledgedBehindCommands(t *testing.T) {
+	for _, commands := range []int{1, 40} {
+		w := newWorld(t)
+		a, b := w.mustClaim(t, alice), w.mustClaim(t, bob)
+		if _, err := w.log.Append(t.Context(), w.chat, alice, message(a.Token, 3, "m-1", "x")); err != nil {
+			t.Fatal(err)
+		}
+		first, err := w.log.Batch(t.Context(), w.chat, bob, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ack := &api.Acknowledgement{PeerStreamID: first.PeerStreamID, PeerGeneration: first.PeerGeneration, NextPosition: &first.NextPosition, BatchID: *first.BatchID}
+		if _, err := w.log.Append(t.Context(), w.chat, bob, chatlog.Draft{Token: b.Token, Position: 3, Ack: ack}); err != nil {
+			t.Fatal(err)
+		}
+		for range commands {
+			if _, err := w.store.Append(t.Context(), stream.Direction(w.chat, "bob"), stream.Batch{Records: []stream.Record{stream.Fence("")}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, l := range map[string]*chatlog.Log{"the same process": w.log, "another": process(w.store)} {
+			again, err := l.Batch(t.Context(), w.chat, bob, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again.From != 4 || len(again.Items) != 0 {
+				t.Errorf("%s, behind %d commands: %d items from %d; want none from 4", name, commands, len(again.Items), again.From)
+			}
+		}
+		l := process(w.store)
+		c, err := l.Claim(t.Context(), w.chat, bob, chatlog.Review{ClaimID: "c-2"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := process(w.store).Batch(t.Context(), w.chat, bob, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.From != 4 || len(again.Items) != 0 {
+			t.Errorf("behind a claim and %d commands: %d items from %d; want none from 4", commands, len(again.Items), again.From)
+		}
+		_, err = l.Append(t.Context(), w.chat, bob, chatlog.Draft{Token: c.Token, Position: uint64(c.Tail), MessageID: "m-1", Content: new("x"), Ack: ack})
+		wantCode(t, "the batch again", err, api.BatchUnknown)
+	}
+}
+
 // What is passed over is read in few calls, however few items are wanted: here
 // the fences of 300 claims, in front of the message.
 func TestFewReadsForOneItem(t *testing.T) {

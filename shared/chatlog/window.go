@@ -21,7 +21,8 @@ type window struct {
 
 	from, next   uint64 // what it has seen
 	seen         []seen // operations in it, by position; what stands in it is never changed
-	acknowledged uint64 // by the record at next-1
+	told         bool   // a record in it was seen, not commands only
+	acknowledged uint64 // by the last of those records
 }
 
 // seen is where an operation begins.
@@ -69,7 +70,7 @@ func (l *Log) glance(ctx context.Context, d direction, p, depth uint64) (glance,
 	}
 	start := p - min(p, depth)
 	if start > w.next || w.from == w.next {
-		w.from, w.next, w.seen = start, start, nil
+		w.from, w.next, w.seen, w.told = start, start, nil, false
 	}
 	if err := l.extend(ctx, d, w, start); err != nil {
 		return glance{}, err
@@ -81,8 +82,15 @@ func (l *Log) glance(ctx context.Context, d direction, p, depth uint64) (glance,
 		if err != nil {
 			return glance{}, err
 		}
-		w.seen = it.noted(w.seen)
-		w.next, w.acknowledged = it.Seq+1, it.Acknowledged
+		w.seen, w.next = it.noted(w.seen), it.Seq+1
+		if it.Type != "" {
+			w.told, w.acknowledged = true, it.Acknowledged
+		}
+	}
+	for back := uint64(1); !w.told && w.from > 0 && w.from < w.next; back *= 2 { // at the latest the genesis tells it
+		if err := l.extend(ctx, d, w, w.from-min(w.from, back)); err != nil {
+			return glance{}, err
+		}
 	}
 	const kept = 2 * api.ChatRepeats
 	if n := len(w.seen); n > kept {
@@ -98,13 +106,17 @@ func (l *Log) extend(ctx context.Context, d direction, w *window, start uint64) 
 		return nil
 	}
 	var earlier []seen
+	told, acknowledged := w.told, w.acknowledged
 	for it, err := range l.read(ctx, d, start, w.from, stream.MaxPageRecords) {
 		if err != nil {
 			return d.orDamaged(err) // it was there before
 		}
 		earlier = it.noted(earlier)
+		if !w.told && it.Type != "" {
+			told, acknowledged = true, it.Acknowledged
+		}
 	}
-	w.from, w.seen = start, append(earlier, w.seen...)
+	w.from, w.seen, w.told, w.acknowledged = start, append(earlier, w.seen...), told, acknowledged
 	return nil
 }
 
@@ -118,7 +130,7 @@ func (w *window) wrote(op ident.Operation, ack stream.Ack, acknowledged uint64) 
 	}
 	if w.next == ack.First && w.next > w.from {
 		w.seen = append(w.seen, seen{op, ack.First})
-		w.next, w.acknowledged = ack.Next, acknowledged
+		w.next, w.told, w.acknowledged = ack.Next, true, acknowledged
 	}
 }
 

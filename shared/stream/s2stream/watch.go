@@ -3,6 +3,7 @@ package s2stream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 	"maps"
@@ -18,6 +19,7 @@ import (
 const (
 	watchBatch  = 1000            // of Moved
 	longestIdle = 4 * time.Second // between sweeps that find nothing, if they are fast
+	patience    = 2 * time.Second // what a sweep waits for one tail
 )
 
 // Watch implements stream.Store.
@@ -265,11 +267,19 @@ func (w *sweep) round(ctx context.Context) (moved bool, err error) {
 		group.SetLimit(sweepWidth)
 		for i, name := range names {
 			group.Go(func() error {
-				tail, err := w.s.Tail(ctx, name)
+				tail, err := w.tail(ctx, name)
 				if errors.Is(err, stream.ErrNotFound) || errors.Is(err, errDeleting) {
 					return nil // deleted since it was listed
 				}
 				tails[i] = &stream.Moved{Name: name, Tail: tail.Seq, Err: err}
+				if err == nil { // nobody waits for those that are slow to answer
+					w.mu.Lock()
+					defer w.mu.Unlock()
+					if w.tell(*tails[i], before) {
+						moved = true
+						w.wake()
+					}
+				}
 				return nil
 			})
 		}
@@ -278,24 +288,15 @@ func (w *sweep) round(ctx context.Context) (moved bool, err error) {
 			return false, err
 		}
 		w.mu.Lock()
+		told := false
 		for _, m := range tails {
-			if m == nil {
-				continue
+			if m != nil {
+				delete(gone, m.Name)
+				told = m.Err != nil && w.tell(*m, before) || told
 			}
-			delete(gone, m.Name)
-			k, ok := w.tails[m.Name]
-			switch {
-			case m.Err != nil && k.err != nil: // it was told
-				continue
-			case m.Err != nil:
-				m.Tail = k.tail
-			case ok && k.err == nil && (k.tail == m.Tail || k.version > before && k.tail > m.Tail):
-				continue // a tail that moved during the round may be newer than the answer
-			}
-			w.put(*m)
-			moved = true
 		}
-		if moved {
+		if told {
+			moved = true
 			w.wake()
 		}
 		w.mu.Unlock()
@@ -314,6 +315,33 @@ func (w *sweep) round(ctx context.Context) (moved bool, err error) {
 	w.at.sweeps = w.started
 	w.wake()
 	return moved, nil
+}
+
+// tail is Tail, but does not wait as long for one of many.
+func (w *sweep) tail(ctx context.Context, name stream.Name) (stream.Position, error) {
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	p, err := w.s.Tail(bounded, name)
+	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
+		err = fmt.Errorf("%w: %s", stream.ErrUnavailable, err.Error())
+	}
+	return p, err
+}
+
+// tell notes what a round that began at version before learnt of a stream, and
+// reports whether that is news. w.mu is held.
+func (w *sweep) tell(m stream.Moved, before uint64) bool {
+	k, ok := w.tails[m.Name]
+	switch {
+	case m.Err != nil && k.err != nil: // it was told
+		return false
+	case m.Err != nil:
+		m.Tail = k.tail
+	case ok && k.err == nil && (k.tail == m.Tail || k.version > before && k.tail > m.Tail):
+		return false // a tail that moved during the round may be newer than the answer
+	}
+	w.put(m)
+	return true
 }
 
 // outage returns an error if none of the tails that were asked for could be

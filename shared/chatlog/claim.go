@@ -25,8 +25,9 @@ type Review struct {
 // that who owned it before is refused by the store from there on. The same claim
 // with the same id may be repeated, and has the same answer.
 //
-// ClaimStale says that either has moved, with both as they are. OutcomeUnknown
-// names the id to repeat the claim with.
+// ClaimStale says that either has moved, with both as they are. IDReused says that
+// another claim among the latest records has the id. OutcomeUnknown names the id to
+// repeat the claim with.
 func (l *Log) Claim(ctx context.Context, id ident.Chat, by Actor, rev Review) (*api.ClaimResponse, error) {
 	r, err := l.enter(ctx, id, by, true)
 	if err != nil {
@@ -113,13 +114,18 @@ func (c *claim) run(ctx context.Context) (*api.ClaimResponse, error) {
 // as it matters.
 func (c *claim) batch(ctx context.Context) (_ stream.Batch, tail uint64, err error) {
 	own, me := c.room.own, c.mine[0]
-	known, err := c.l.glance(ctx, own, c.tail, 1)
+	known, err := c.l.glance(ctx, own, c.tail, api.ChatRepeats)
 	if err != nil || known.tail < c.tail {
 		return stream.Batch{}, known.tail, err
 	}
+	op := signed.ClaimOperation(own.chat, own.side.Agent, me.owner)
+	if at, ok := known.at(op); ok && at < c.tail && c.rev.Owner != "" {
+		// Made again it would bring back the token of an owner that was replaced, and be the same operation twice.
+		return stream.Batch{}, 0, api.Errorf(api.IDReused, "a claim under this id stands at %d; another one takes another id", at-1)
+	}
 	r := signed.Record{
 		ChatID: own.chat, AuthorAgentID: own.side.Agent, AuthoredWith: c.room.by.author(),
-		OperationID: signed.ClaimOperation(own.chat, own.side.Agent, me.owner),
+		OperationID: op,
 		Fence: &signed.Fence{
 			Owner: me.owner, PreviousOwner: c.rev.Owner, ReviewedTail: api.Position(c.tail), Generation: own.side.Stream,
 		},

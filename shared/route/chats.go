@@ -20,7 +20,7 @@ var chatRoutes = []Route{
 	},
 	{
 		Op: "chats.claim", Method: http.MethodPost, Path: "/v1/chats/{chat}/claim", Access: Party,
-		Req: api.ClaimRequest{}, Resp: api.ClaimResponse{}, Codes: inChat(api.ClaimStale),
+		Req: api.ClaimRequest{}, Resp: api.ClaimResponse{}, Codes: inChat(api.ClaimStale, api.IDReused),
 		Doc: "Take ownership of the agent's own direction, as it was reviewed.",
 	},
 	{

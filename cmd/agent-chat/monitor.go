@@ -11,7 +11,6 @@ import (
 
 	"agentchat/shared/api"
 	"agentchat/shared/client"
-	"agentchat/shared/cursor"
 	"agentchat/shared/env"
 	"agentchat/shared/ident"
 )
@@ -77,13 +76,11 @@ func (a *app) monitor(ctx context.Context, f monitorFlags) (err error) {
 	}
 	defer c.Close()
 	if f.fresh {
-		one := 1
-		page, err := c.Monitor(ctx, api.MonitorRequest{Agents: req.Agents, Limit: &one})
+		page, err := c.Monitor(ctx, api.MonitorRequest{Agents: req.Agents, Latest: new(true)})
 		if err != nil {
 			return err
 		}
-		// Long with many inboxes; the server's own are shorter from the first delivery on.
-		req.Cursor = cursor.Cursor{Moved: page.Tails}.String()
+		req.Cursor = page.NextCursor
 	}
 	show := a.monitored(f.pretty)
 	if !f.follow {

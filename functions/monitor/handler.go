@@ -36,6 +36,9 @@ func (h *handler) page(ctx context.Context, _ auth.Caller, req *api.MonitorReque
 
 func (h *handler) follow(ctx context.Context, _ auth.Caller, req *api.MonitorRequest) iter.Seq2[[]sse.Event, error] {
 	q, err := query(req)
+	if err == nil && q.Latest {
+		err = api.InvalidParameter("latest", "read a page with latest=true, and follow from its next_cursor: so nothing is lost when you reconnect")
+	}
 	if err != nil {
 		return func(yield func([]sse.Event, error) bool) { yield(nil, err) }
 	}
@@ -52,7 +55,7 @@ func query(req *api.MonitorRequest) (monitor.Query, error) {
 		return monitor.Query{}, err
 	}
 	q := monitor.Query{
-		Cursor: req.Cursor, Parameter: "cursor", Limit: limit,
+		Cursor: req.Cursor, Parameter: "cursor", Latest: req.Latest != nil && *req.Latest, Limit: limit,
 		Agents: req.Agents, Kind: req.Kind, From: req.From, ConversationID: req.ConversationID,
 	}
 	if q.Cursor == "" {

@@ -6,6 +6,7 @@ import "agentchat/shared/ident"
 // aggregate monitor).
 type MonitorRequest struct {
 	Cursor         string             `json:"-" query:"cursor" doc:"What a page or a delivery said: read on behind it. Default the first retained record of every inbox."`
+	Latest         *bool              `json:"-" query:"latest" doc:"true: begin behind what is there now: an empty page, whose next_cursor is that place. Without cursor and follow."`
 	LastEventID    string             `json:"-" header:"Last-Event-ID" doc:"The id of the last event seen, which is a cursor. Used if there is no cursor in the query."`
 	Limit          *int               `json:"-" query:"limit" doc:"Deliveries a page, over all inboxes, 1-1000; default 100. A page is also cut at 4 MiB."`
 	Follow         *bool              `json:"-" query:"follow" doc:"true: follow over server-sent events, as Accept: text/event-stream asks too."`

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"agentchat/shared/api"
+	"agentchat/shared/cursor"
 	"agentchat/shared/ident"
 	"agentchat/shared/journal"
 	"agentchat/shared/mailbox"
@@ -31,6 +32,7 @@ import (
 type Query struct {
 	Cursor         string        // "": the first retained record of every inbox
 	Parameter      string        // where Cursor came from: named if it is none
+	Latest         bool          // begin behind what is there, whatever Cursor says. Page only
 	Limit          int           // deliveries a page; 0: api.DefaultPageItems. Page only
 	Agents         []ident.Agent // whose inboxes; none: all there are
 	Kind           api.Kind
@@ -96,7 +98,13 @@ func New(store stream.Store, now func() time.Time) *Monitor {
 // move; where records are no longer retained, the gap is told. The error is
 // Unavailable if the inboxes can't be listed or the cursors not be made, Invalid
 // for a cursor that is none, CursorExpired for one whose checkpoint is gone.
+//
+// The page of Latest is empty, and its NextCursor behind everything that was
+// acknowledged before the call, in all inboxes that can be read.
 func (m *Monitor) Page(ctx context.Context, q Query) (*api.MonitorPage, error) {
+	if q.Latest {
+		return m.latest(ctx, &q)
+	}
 	p, err := m.parse(ctx, q.Cursor, q.Parameter)
 	if err != nil {
 		return nil, err
@@ -142,6 +150,21 @@ func (m *Monitor) Page(ctx context.Context, q Query) (*api.MonitorPage, error) {
 		return nil, err
 	}
 	page := b.page(cursors)
+	page.NextCursor, _ = p.cursor() // it is made by now
+	page.Tails = tails
+	return page, nil
+}
+
+func (m *Monitor) latest(ctx context.Context, q *Query) (*api.MonitorPage, error) {
+	p := &place{at: cursor.Vector{}, over: cursor.Vector{}}
+	tails, unread, err := m.tails(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := m.advance(ctx, p, sorted(tails)); err != nil {
+		return nil, err
+	}
+	page := (&batch{unavailable: unread}).page(nil)
 	page.NextCursor, _ = p.cursor() // it is made by now
 	page.Tails = tails
 	return page, nil

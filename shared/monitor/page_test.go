@@ -281,6 +281,26 @@ func (s *busy) Read(ctx context.Context, name stream.Name, start stream.Start, l
 
 // A fleet larger than one listing is read whole, in few calls: of an inbox that
 // has not moved nothing is asked, and no more than 64 are asked at once.
+// Behind everything begins a reader of Latest, with a short cursor however many
+// inboxes there are, and nothing that comes is lost to it.
+func TestLatest(t *testing.T) {
+	f := newFleet(t, nil)
+	for i := range 300 {
+		f.create(name(i))
+		f.send(name(i), 1)
+	}
+	page := f.page(monitor.Query{Latest: true})
+	if len(page.Deliveries) != 0 || len(page.Tails) != 300 || version(page.NextCursor) != 2 || len(page.NextCursor) > 200 {
+		t.Fatalf("%d deliveries, %d tails, cursor of %d bytes, version %d; want none, 300, and a short one of version 2",
+			len(page.Deliveries), len(page.Tails), len(page.NextCursor), version(page.NextCursor))
+	}
+	f.send(name(7), 1)
+	f.send(name(299), 2)
+	if got := len(f.page(monitor.Query{Cursor: page.NextCursor}).Deliveries); got != 3 {
+		t.Errorf("%d deliveries behind it; want the 3 that came", got)
+	}
+}
+
 func TestFleet(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		inner, closeStore := localstream.Memory()

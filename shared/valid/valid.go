@@ -114,6 +114,9 @@ func Monitor(r *api.MonitorRequest) error {
 	if len(r.Agents) > api.MaxAgentFilters {
 		return api.InvalidParameter("agent", "%d agents; name %d at most, or none for all there are", len(r.Agents), api.MaxAgentFilters)
 	}
+	if r.Latest != nil && *r.Latest && r.Cursor+r.LastEventID != "" {
+		return api.InvalidParameter("latest", "a cursor says where to begin; leave one of the two out")
+	}
 	return kind(r.Kind)
 }
 

@@ -435,7 +435,7 @@ func TestMonitor(t *testing.T) {
 		{"most agents", "ok", "", api.MonitorRequest{Agents: slices.Repeat([]ident.Agent{"bob"}, 1000)}},
 		{"an agent too many", "agent", "1000 at most", api.MonitorRequest{Agents: slices.Repeat([]ident.Agent{"bob"}, 1001)}},
 		{"receipts", "ok", "", api.MonitorRequest{Kind: api.KindReceipt}},
-		{"unknown kind", "kind", "one of [message contact.share receipt]", api.MonitorRequest{Kind: "receipts"}},
+		{"unknown kind", "kind", "one of message, contact.share, receipt", api.MonitorRequest{Kind: "receipts"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { wantBlame(t, "Monitor", valid.Monitor(&tt.req), tt.where, tt.detail) })
 	}

@@ -58,6 +58,10 @@ fuzz: ## Fuzz each target for FUZZTIME=10s
 sim: ## Simulate a fleet on a failing store: SEED=7 that seed, up to 20 times until it fails, with its history; else SEEDS=1000 new ones
 	$(GO) test ./shared/simulation -run TestSeeds$$ -count=1 -timeout 1h $(if $(SEED),-v -args -sim.seed=$(SEED),-args -sim.seeds=$(SEEDS) -sim.first=$(shell date +%s))
 
+.PHONY: fight
+fight: ## Let two coordinators of one chat fight: SEED=7 that seed, with its history; else SEEDS=1000 new ones
+	$(GO) test ./shared/coordinator -run TestFight$$ -count=1 -timeout 1h $(if $(SEED),-v -args -fight.seed=$(SEED),-args -fight.seeds=$(SEEDS) -fight.first=$(shell date +%s))
+
 .PHONY: bench
 bench: ## Measure, and rewrite docs/performance.md: PARTS="peers scale lambda" ROUNDS=3
 	@scripts/bench/run

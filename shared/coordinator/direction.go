@@ -178,6 +178,11 @@ func (d *Direction) append(ctx context.Context, op ident.Operation, call func(co
 			d.ended = &Replaced{By: e.Problem.Owner.Value}
 		}
 		return nil, d.ended
+	case e != nil && e.Problem.Code == api.BatchUnknown:
+		// Whoever replaced this owner may have acknowledged the batch, which is refused first.
+		if _, cause := d.Unacknowledged(ctx, 1); ended(cause) {
+			return nil, cause
+		}
 	}
 	return got, err // what was stored before stands where it stood
 }

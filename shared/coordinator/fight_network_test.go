@@ -52,11 +52,11 @@ func (n network) RoundTrip(r *http.Request) (*http.Response, error) {
 	pr, pw := io.Pipe()
 	c := &conn{life: n.l, header: http.Header{}, status: http.StatusOK, begun: make(chan struct{}), pr: pr, pw: pw, cancel: cancel}
 	context.AfterFunc(r.Context(), c.leave)
-	go func() { // ends with the handler, which hears of the client's leaving
+	w.serving.Go(func() { // ends with the handler, which hears of the client's leaving
 		w.procs[proc].handler.ServeHTTP(c, in)
 		c.begin()
 		_ = pw.Close() // never fails
-	}()
+	})
 	select {
 	case <-c.begun:
 	case <-r.Context().Done():

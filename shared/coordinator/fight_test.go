@@ -109,6 +109,8 @@ func fight(t *testing.T, seed uint64, flaw func(stream.Store) stream.Store) (w *
 			w.finish("alice")
 			w.finish("bob")
 		}
+		w.serving.Wait()
+		wait(t.Context(), 10*time.Second) // what a server does behind its answers has an end
 		for _, a := range []ident.Agent{"alice", "bob"} {
 			w.checkDirection(a)
 			w.checkPresentations(a)

@@ -35,16 +35,17 @@ const (
 
 // A world is one fight.
 type world struct {
-	t     *testing.T
-	seed  uint64
-	rng   *rand.Rand // of the scheduler
-	truth stream.Store
-	procs [2]*process
-	keys  *signed.Set
-	chat  ident.Chat
-	begun time.Time
-	calm  atomic.Bool // no faults any more, and everything passes at once
-	step  int
+	t       *testing.T
+	seed    uint64
+	rng     *rand.Rand // of the scheduler
+	truth   stream.Store
+	procs   [2]*process
+	keys    *signed.Set
+	chat    ident.Chat
+	begun   time.Time
+	serving sync.WaitGroup // requests
+	calm    atomic.Bool    // no faults any more, and everything passes at once
+	step    int
 
 	made *remade // the stream that was made again; nil: none
 

@@ -92,7 +92,7 @@ func (p *player) next() (act coordinator.Act, ok bool) {
 	p.said++
 	id := ident.Message(fmt.Sprintf("%s-%d", p.name, p.said))
 	switch r := p.rng.IntN(100); {
-	case p.silent:
+	case p.silent, p.docile && p.said > 200: // enough, if all is well
 		return act, false
 	case p.shown == nil && p.busy: // it has acknowledged, and ends
 		p.busy = false

@@ -267,6 +267,7 @@ func TestFieldsOf(t *testing.T) {
 		{"header and body", api.SendRequest{}, []field{{"path", "agent", "ident.Agent"}, {"header", "Idempotency-Key", "ident.Message"}, {"header", "traceparent", "string"}}, true},
 		{"a list", api.MonitorRequest{}, []field{
 			{"query", "cursor", "string"},
+			{"query", "latest", "*bool"},
 			{"header", "Last-Event-ID", "string"},
 			{"query", "limit", "*int"},
 			{"query", "follow", "*bool"},

@@ -178,8 +178,9 @@ func (d *Direction) append(ctx context.Context, op ident.Operation, call func(co
 			d.ended = &Replaced{By: e.Problem.Owner.Value}
 		}
 		return nil, d.ended
-	case e != nil && e.Problem.Code == api.BatchUnknown:
-		// Whoever replaced this owner may have acknowledged the batch, which is refused first.
+	case e != nil && (e.Problem.Code == api.BatchUnknown || e.Problem.Code == api.PositionTaken):
+		// Whoever replaced this owner may have acknowledged the batch, which is refused first;
+		// or stand at the position, where an append whose answer was lost is looked for.
 		if _, cause := d.Unacknowledged(ctx, 1); ended(cause) {
 			return nil, cause
 		}

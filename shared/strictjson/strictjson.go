@@ -62,8 +62,10 @@ var (
 // refuseNull stands before every value but a raw one: a null would otherwise be
 // the zero value, and so the same as a member that is left out.
 func refuseNull(d *jsontext.Decoder, dst any) error {
-	if _, takes := dst.(interface{ TakesNull() }); !takes && d.PeekKind() == 'n' {
-		return errNull
+	if d.PeekKind() == 'n' { // asked first: every value passes here
+		if _, takes := dst.(interface{ TakesNull() }); !takes {
+			return errNull
+		}
 	}
 	return errors.ErrUnsupported // not ours: on to the default
 }

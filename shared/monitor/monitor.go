@@ -207,8 +207,12 @@ func (m *Monitor) few(ctx context.Context, agents []ident.Agent) (map[ident.Agen
 	var group errgroup.Group
 	for i, agent := range agents {
 		group.Go(func() error {
-			m.calls <- struct{}{}
-			defer func() { <-m.calls }()
+			select {
+			case m.calls <- struct{}{}:
+				defer func() { <-m.calls }()
+			case <-ctx.Done():
+				return nil // as below
+			}
 			tail, err := m.store.Tail(ctx, stream.Inbox(agent))
 			tails[i], errs[i] = tail.Seq, err
 			return nil

@@ -121,8 +121,8 @@ func (g *group) touch(st *state) {
 	}
 }
 
-// writeHead writes what has become of st in this group: what was trimmed, when
-// retention is due, and the head.
+// writeHead writes what has become of st in this group beside its batches: what was
+// trimmed, when retention is due, and the head if the batches do not tell it.
 func (g *group) writeHead(st *state) {
 	if st.dead || g.err != nil {
 		return
@@ -143,6 +143,10 @@ func (g *group) writeHead(st *state) {
 			g.soonest = due
 		}
 	}
+	if h.saved(st.stored) {
+		return
+	}
+	st.stored = *h
 	g.keyBuf = h.encode(g.keyBuf[:0])
 	g.set(st.key.in(keyHead), g.keyBuf)
 }

@@ -16,8 +16,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// layoutVersion is that of keys.go and codec.go.
-const layoutVersion = 1
+// layoutVersion is that of keys.go and codec.go. In layout 1 a head was written with
+// each batch, so one of layout 2 is as good as it, but not the other way round.
+const layoutVersion = 2
 
 // healing is how long opening goes on after the disk first refused something.
 const healing = 2 * time.Second
@@ -103,6 +104,13 @@ func (e *Engine) openDB(o Options, refused chan<- error) error {
 		L0StopWritesThreshold:       1000,
 		MemTableStopWritesThreshold: 4,
 	}
+	// Batches are in files of their own, which compactions of keys leave alone.
+	po.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
+		return pebble.ValueSeparationPolicy{
+			Enabled: true, MinimumSize: 256, MaxBlobReferenceDepth: 10,
+			RewriteMinimumAge: 5 * time.Minute, TargetGarbageRatio: 0.3,
+		}
+	}
 	for i := range po.Levels {
 		po.Levels[i].FilterPolicy = bloom.FilterPolicy(10) // most look-ups are of names not yet there
 	}
@@ -129,6 +137,7 @@ func (e *Engine) openDB(o Options, refused chan<- error) error {
 		return fmt.Errorf("%w: %s is open in another process: %w", ErrLocked, dir, err)
 	}
 	e.lock, po.Lock = lock, lock
+	po.FS = logFS{po.FS}
 	if e.db, err = pebble.Open(dir, po); err != nil {
 		return errors.Join(fmt.Errorf("open %s: %w", dir, err), lock.Close())
 	}
@@ -146,12 +155,13 @@ func (e *Engine) load() (number uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if version == nil {
+	if version != nil && (len(version) != 1 || version[0] < 1 || version[0] > layoutVersion) {
+		return 0, fmt.Errorf("the data folder has layout %v, this program knows up to %d", version, layoutVersion)
+	}
+	if version == nil || version[0] < layoutVersion {
 		if err := e.db.Set([]byte{keyVersion}, []byte{layoutVersion}, e.sync); err != nil {
 			return 0, err
 		}
-	} else if len(version) != 1 || version[0] != layoutVersion {
-		return 0, fmt.Errorf("the data folder has layout %v, this program knows %d", version, layoutVersion)
 	}
 	last, err := e.get([]byte{keyNumber})
 	if err != nil {

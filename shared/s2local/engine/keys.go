@@ -10,7 +10,7 @@ import "encoding/binary"
 //	n                                     the last number given to a stream or a basin
 //	b <basin name>                        basin: number, configuration
 //	s <basin:4> <stream name>             life: number, configuration
-//	t <basin:4> <stream name>             head: tail, first retained, fence
+//	t <basin:4> <stream name>             head: first retained, fence, and a tail that batches may have left behind
 //	r <basin:4> <life:8> <last seq:8>     one batch of records
 //	x <due ms:8> <basin:4> <stream name>  a life whose retention is to be looked at
 //

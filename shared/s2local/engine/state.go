@@ -59,7 +59,8 @@ func decodeLife(b []byte) (*life, error) {
 	return l, nil
 }
 
-// A head is the part of a stream that appends move. Times are milliseconds.
+// A head is the part of a stream that appends move. Times are milliseconds. What
+// only says where the last batch ends is not written with each: see follow.
 type head struct {
 	next    uint64 // position of the next record
 	time    uint64 // timestamp of the last record
@@ -97,6 +98,29 @@ func decodeHead(b []byte) (head, error) {
 	}, nil
 }
 
+// saved reports whether a head that was stored as old, and what the batches behind
+// it say, give h.
+func (h head) saved(old head) bool {
+	old.next, old.time, old.arrival = h.next, h.time, h.arrival
+	return h == old
+}
+
+// follow moves h, as it was stored, to the end of the last batch of its life. it is
+// any iterator; its bounds are changed.
+func (h *head) follow(it *pebble.Iterator, basin uint32, life uint64) error {
+	from := batchKey(nil, basin, life, h.next)
+	it.SetBounds(from, after(from[:batchKeyLen-8]))
+	if !it.Last() {
+		return it.Error()
+	}
+	b, err := parse(it.Value())
+	if err != nil {
+		return err
+	}
+	h.next, h.time, h.arrival = lastOf(it.Key())+1, b.lastTime(), b.arrival()
+	return nil
+}
+
 // dueNext returns when retention has to be looked at, 0 for never.
 func (h *head) dueNext(c StreamConfig) int64 {
 	switch {
@@ -116,6 +140,7 @@ type state struct {
 
 	// The committer's own.
 	staged    head
+	stored    head // as it was last written
 	life      *life
 	dead      bool     // deleted in the group being staged
 	dirty     bool     // in the group being staged
@@ -197,9 +222,38 @@ func (e *Engine) lookup(k streamKey) (*state, error) {
 	if err != nil {
 		return nil, fmt.Errorf("head of %q: %w", k.name, err)
 	}
-	st := &state{key: k, id: l.ID, life: l, now: l, staged: h, durable: h, used: true}
+	st := &state{key: k, id: l.ID, life: l, now: l, stored: h, used: true}
+	if err := e.followed(&h, k.basin, l.ID); err != nil {
+		return nil, fmt.Errorf("tail of %q: %w", k.name, err)
+	}
+	st.staged, st.durable = h, h
 	e.reg.streams[k] = st
 	return st, nil
+}
+
+// followed is h.follow with an iterator of its own.
+func (e *Engine) followed(h *head, basin uint32, life uint64) error {
+	it, err := e.db.NewIter(nil)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	if err := errors.Join(h.follow(it, basin, life), it.Close()); err != nil {
+		return fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	return nil
+}
+
+// inMemory returns the durable tail of a stream whose state is in memory.
+func (e *Engine) inMemory(k streamKey) (tail uint64, ok bool) {
+	e.reg.mu.Lock()
+	st := e.reg.streams[k]
+	e.reg.mu.Unlock()
+	if st == nil {
+		return 0, false
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.durable.next, st.now != nil
 }
 
 // get returns a copy of the value under key, nil if there is none.

@@ -2,11 +2,15 @@ package engine
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
 )
 
 // Moved is a stream and its new tail.
@@ -129,21 +133,9 @@ func (w *watcher) part(e *Engine, from string) (batch []Moved, more bool, err er
 		return nil, false, err
 	}
 	defer e.leave()
-	heads, err := e.names(keyHead, w.basin, w.prefix, from)
+	batch, more, err = e.tails(w.basin, w.prefix, from)
 	if err != nil {
 		return nil, false, err
-	}
-	for heads.First(); heads.Valid() && len(batch) < maxList; heads.Next() {
-		h, err := decodeHead(heads.Value())
-		if err != nil {
-			_ = heads.Close()
-			return nil, false, err
-		}
-		batch = append(batch, Moved{string(heads.Key()[5:]), h.next})
-	}
-	more = heads.Valid()
-	if err := heads.Close(); err != nil {
-		return nil, false, fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	if err := e.settle(); err != nil { // some of it may not have been durable when it was read
 		return nil, false, err
@@ -156,6 +148,54 @@ func (w *watcher) part(e *Engine, from string) (batch []Moved, more bool, err er
 		}
 	}
 	return batch, more, nil
+}
+
+// tails returns the next streams behind from, and their tails.
+func (e *Engine) tails(basin uint32, prefix, from string) (batch []Moved, more bool, err error) {
+	lives, err := e.names(keyLife, basin, prefix, from)
+	if err != nil {
+		return nil, false, err
+	}
+	var heads *pebble.Iterator // of the same moment
+	for lives.First(); err == nil && lives.Valid() && len(batch) < maxList; lives.Next() {
+		k := streamKey{basin, string(lives.Key()[5:])}
+		tail, ok := e.inMemory(k)
+		if !ok {
+			if heads == nil {
+				heads, err = lives.Clone(pebble.CloneOptions{IterOptions: &pebble.IterOptions{}})
+			}
+			if err == nil {
+				tail, err = storedTail(heads, k, lives.Value())
+			}
+		}
+		batch = append(batch, Moved{k.name, tail})
+	}
+	more = lives.Valid()
+	if heads != nil {
+		err = errors.Join(err, heads.Close())
+	}
+	if err = errors.Join(err, lives.Close()); err != nil {
+		return nil, false, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	return batch, more, nil
+}
+
+// storedTail returns the tail of the stream k of a stored life.
+func storedTail(it *pebble.Iterator, k streamKey, life []byte) (uint64, error) {
+	if len(life) < 8 {
+		return 0, errCodec
+	}
+	key := k.in(keyHead)
+	it.SetBounds(key, append(key, 0))
+	if !it.First() {
+		return 0, errors.Join(errHole, it.Error())
+	}
+	h, err := decodeHead(it.Value())
+	if err != nil {
+		return 0, err
+	}
+	err = h.follow(it, k.basin, binary.BigEndian.Uint64(life))
+	return h.next, err
 }
 
 // moved tells the watchers of st's durable tail.

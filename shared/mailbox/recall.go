@@ -7,7 +7,6 @@ import (
 	"agentchat/shared/agent"
 	"agentchat/shared/api"
 	"agentchat/shared/deadline"
-	"agentchat/shared/journal"
 	"agentchat/shared/stream"
 )
 
@@ -20,23 +19,12 @@ func (m *Mailbox) Recall(ctx context.Context, d Draft, refusal error) (*api.Send
 	if d.ID == "" {
 		return nil, refusal
 	}
+	l, sender, recipient, err := m.open(ctx, d)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := deadline.Outlive(ctx, budget, grace)
 	defer cancel()
-	sender, err := journal.Read(ctx, m.journal, stream.Agent(d.From), m.agents, 0)
-	if err != nil {
-		return nil, err
-	}
-	if sender.Phase != agent.Registered {
-		return nil, agent.NotRegistered(d.From)
-	}
-	recipient, err := m.registration(ctx, d.To)
-	if err != nil {
-		return nil, err
-	}
-	l, err := m.letter(d)
-	if err != nil {
-		return nil, err
-	}
 	s, err := newClaiming(m, d, l, sender.Generation)
 	if err != nil {
 		return nil, err

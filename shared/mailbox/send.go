@@ -25,18 +25,7 @@ import (
 //
 // Once begun it runs to its end, 10 s at most and 5 s after ctx ends.
 func (m *Mailbox) Send(ctx context.Context, d Draft) (*api.SendResponse, error) {
-	sender, err := m.registration(ctx, d.From)
-	if err != nil {
-		return nil, err
-	}
-	if sender.Phase != agent.Registered {
-		return nil, agent.NotRegistered(d.From)
-	}
-	recipient, err := m.registration(ctx, d.To)
-	if err != nil {
-		return nil, err
-	}
-	l, err := m.letter(d)
+	l, sender, recipient, err := m.open(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +45,22 @@ func (m *Mailbox) Send(ctx context.Context, d Draft) (*api.SendResponse, error) 
 		return c.recall(ctx, recipient)
 	}
 	return c.send(ctx, recipient)
+}
+
+// open reads who d is between and completes it. Only a registered agent sends;
+// what a recipient that is none means is up to the caller.
+func (m *Mailbox) open(ctx context.Context, d Draft) (l *letter, from, to *agent.State, err error) {
+	if from, err = m.registration(ctx, d.From); err != nil {
+		return nil, nil, nil, err
+	}
+	if from.Phase != agent.Registered {
+		return nil, nil, nil, agent.NotRegistered(d.From)
+	}
+	if to, err = m.registration(ctx, d.To); err != nil {
+		return nil, nil, nil, err
+	}
+	l, err = m.letter(d)
+	return l, from, to, err
 }
 
 // sendOnce sends a letter whose id nobody else can have: one append, unless its

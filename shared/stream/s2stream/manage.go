@@ -21,7 +21,11 @@ func (s *Store) List(ctx context.Context, prefix stream.Prefix, after stream.Nam
 	}
 	for {
 		page, err := call(ctx, s, reads, "list "+prefix.String(), func(ctx context.Context) (*s2.ListStreamsResponse, error) {
-			return s.streams(prefix.Basin()).List(ctx, args)
+			page, err := s.streams(prefix.Basin()).List(ctx, args)
+			if err == nil && page.Streams == nil {
+				err = fmt.Errorf("%w: no streams in it", errForeign)
+			}
+			return page, err
 		})
 		if err != nil {
 			return nil, false, err
@@ -44,7 +48,11 @@ func (s *Store) List(ctx context.Context, prefix stream.Prefix, after stream.Nam
 // Create implements stream.Store.
 func (s *Store) Create(ctx context.Context, name stream.Name, c stream.Config) error {
 	_, err := call(ctx, s, writes, "create "+name.String(), func(ctx context.Context) (*s2.StreamInfo, error) {
-		return s.streams(name.Basin()).Create(ctx, s2.CreateStreamArgs{Stream: s2.StreamName(name.String()), Config: config(c)})
+		info, err := s.streams(name.Basin()).Create(ctx, s2.CreateStreamArgs{Stream: s2.StreamName(name.String()), Config: config(c)})
+		if err == nil && string(info.Name) != name.String() {
+			err = fmt.Errorf("%w: the stream %q in it", errForeign, info.Name)
+		}
+		return info, err
 	})
 	if err == nil {
 		s.moved(stream.Moved{Name: name})
@@ -92,7 +100,7 @@ func (s *Store) ensure(ctx context.Context, b stream.Basin) error {
 		return err
 	}
 	defaults := config(want.Default)
-	_, err = call(ctx, s, writes, fmt.Sprintf("configure basin %s", name), func(ctx context.Context) (*s2.BasinConfig, error) {
+	got, err = call(ctx, s, writes, fmt.Sprintf("configure basin %s", name), func(ctx context.Context) (*s2.BasinConfig, error) {
 		return s.client.Basins.Reconfigure(ctx, s2.ReconfigureBasinArgs{Basin: name, Config: s2.BasinReconfiguration{
 			CreateStreamOnAppend: s2.Bool(want.CreateOnAppend),
 			CreateStreamOnRead:   s2.Bool(false),
@@ -102,7 +110,13 @@ func (s *Store) ensure(ctx context.Context, b stream.Basin) error {
 			},
 		}})
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	if d := difference(want, got); d != "" {
+		return fmt.Errorf("configure basin %s: %w: %s", name, stream.ErrUnknown, d)
+	}
+	return nil
 }
 
 // Check implements stream.Store.

@@ -87,13 +87,13 @@ func New(o Options) (*Store, error) {
 		// A redirect would carry a write somewhere else, and could repeat it.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		// No Timeout: each call brings a context that ends.
-		Transport: &http.Transport{
+		Transport: genuine{&http.Transport{
 			DialContext:         (&net.Dialer{Timeout: min(o.Timeout, 3*time.Second)}).DialContext,
 			MaxIdleConns:        2 * idleConns,
 			MaxIdleConnsPerHost: idleConns,
 			IdleConnTimeout:     30 * time.Second,
 			DisableCompression:  true,
-		},
+		}},
 	}
 	options := &s2.ClientOptions{
 		HTTPClient:     client,

@@ -45,6 +45,7 @@ type fault struct {
 	kind   faultKind
 	status int           // answer: without asking the store
 	body   string        // of the answer
+	mime   string        // of the body; "": what S2 would call it
 	after  time.Duration // cut and end: how long a session lasts
 }
 
@@ -125,9 +126,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case answer:
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Location", "/elsewhere")
+		w.Header().Set("Content-Type", f.of(r))
 		w.WriteHeader(f.status)
 		_, _ = io.WriteString(w, f.body)
 	case hold:
+		w.Header().Set("Content-Type", f.of(r))
 		w.WriteHeader(f.status)
 		_, _ = io.WriteString(w, f.body)
 		_ = http.NewResponseController(w).Flush() // the client may be gone
@@ -146,6 +149,19 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		default:
 		}
 	}
+}
+
+// of returns the type of the body that answers r.
+func (f fault) of(r *http.Request) string {
+	switch {
+	case f.mime != "":
+		return f.mime
+	case f.status >= 400 || r.Header.Get("Accept") == "":
+		return "application/json"
+	case r.Header.Get("Content-Type") == "s2s/proto":
+		return "s2s/proto"
+	}
+	return "application/protobuf"
 }
 
 // arrivals returns when requests of a kind came.

@@ -93,7 +93,7 @@ func (h *historian) take(entries []stream.Entry) (full bool, err error) {
 func refusal(name stream.Name, err error) error {
 	if beyond, ok := errors.AsType[*stream.BeyondTailError](err); ok {
 		e := api.Errorf(api.CursorBeyondTail, "the history ends at %d", beyond.Tail)
-		e.Tail = &beyond.Tail
+		e.Tail = &api.Tail{At: beyond.Tail}
 		return e.Because(err)
 	}
 	if errors.Is(err, stream.ErrTrimmed) || errors.Is(err, stream.ErrCorrupt) {

@@ -320,3 +320,11 @@ func OperationOutcomes() []OperationOutcome {
 
 // JWKS stands for a JWK set (RFC 7517), the public keys of records: package signed makes it.
 type JWKS struct{}
+
+// ChatExtensions is what a problem tells of a direction of a chat.
+type ChatExtensions struct {
+	Owner     *OrNull[ident.Owner] `json:"owner,omitempty" doc:"With claim_stale and owner_replaced: who owns the direction; null: nobody."`
+	Claim     ident.Claim          `json:"claim_id,omitempty" doc:"With outcome_unknown of a claim: the id to repeat the claim with."`
+	Operation ident.Operation      `json:"operation_id,omitempty" doc:"With delivery_outcome_unknown: the operation to look up."`
+	Types     []string             `json:"types,omitempty" doc:"With pii_rejected: the kinds of personal data that were found."`
+}

@@ -13,20 +13,23 @@ type Error struct {
 	Detail    string // a sentence for people: what was wrong and what would be right; may change
 	Field     string // JSON pointer (RFC 6901) to the member of the body that is to blame, if one is
 	Parameter string // name of the path segment, query parameter or header that is to blame, if one is
-
-	First   *uint64       // GenerationChanged, HistoryTrimmed: the first usable position
-	Tail    *uint64       // CursorBeyondTail: the tail of the inbox
-	Senders []ident.Agent // AmbiguousMessageID: who used the id
-	Message ident.Message // OutcomeUnknown: the id to repeat with
-
-	Owner     *OrNull[ident.Owner] // ClaimStale, OwnerReplaced: who owns the direction
-	Position  *Position            // ClaimStale, PositionTaken, DeliveryUnknown: the tail of the direction
-	Claim     ident.Claim          // OutcomeUnknown of a claim: the id to repeat with
-	Operation ident.Operation      // DeliveryUnknown: what to look up
-	Types     []string             // PIIRejected: what kinds of personal data
+	Extensions
 
 	cause error
 }
+
+// Extensions is what an error tells beside its code, detail and blame, as it
+// stands in a problem document (RFC 9457, 3.2). Each family has members of its
+// own, beside its types; what is zero is left out.
+type Extensions struct {
+	PositionExtensions
+	MessageExtensions
+	ChatExtensions
+}
+
+// Repeatable reports whether they name the id under which a request of unknown
+// outcome may be repeated.
+func (x Extensions) Repeatable() bool { return x.Message != "" || x.Claim != "" }
 
 // Errorf returns an Error with a detail for people.
 func Errorf(c Code, format string, args ...any) *Error {
@@ -91,24 +94,17 @@ func AsError(err error) *Error {
 
 // A Problem is an Error on the wire: application/problem+json (RFC 9457).
 type Problem struct {
-	Type      string               `json:"type" doc:"about:blank: the code says more than a type could."`
-	Title     string               `json:"title" doc:"The code in words."`
-	Status    int                  `json:"status" doc:"The HTTP status."`
-	Detail    string               `json:"detail" doc:"What was wrong and what would be right, for people; may change."`
-	Code      Code                 `json:"code" doc:"What went wrong."`
-	Field     string               `json:"field,omitempty" doc:"JSON pointer to the member of the body that is to blame."`
-	Parameter string               `json:"parameter,omitempty" doc:"The path segment, query parameter or header that is to blame."`
-	First     *uint64              `json:"first,omitempty" doc:"With generation_changed and history_trimmed: the first usable position."`
-	Tail      *Tail                `json:"tail,omitempty" doc:"With cursor_beyond_tail: the tail, a number. With claim_stale, position_taken and delivery_outcome_unknown: the tail of the direction, a string."`
-	Senders   []ident.Agent        `json:"senders,omitempty" doc:"With ambiguous_message_id: who used the id."`
-	Message   ident.Message        `json:"message_id,omitempty" doc:"With outcome_unknown: the id to repeat the request with."`
-	Owner     *OrNull[ident.Owner] `json:"owner,omitempty" doc:"With claim_stale and owner_replaced: who owns the direction; null: nobody."`
-	Claim     ident.Claim          `json:"claim_id,omitempty" doc:"With outcome_unknown of a claim: the id to repeat the claim with."`
-	Operation ident.Operation      `json:"operation_id,omitempty" doc:"With delivery_outcome_unknown: the operation to look up."`
-	Types     []string             `json:"types,omitempty" doc:"With pii_rejected: the kinds of personal data that were found."`
-	Outcome   string               `json:"outcome,omitempty" doc:"unknown: a write may have happened."`
-	Retry     string               `json:"retry,omitempty" doc:"With outcome: what may be done. same id only: repeat the request with message_id, or claim_id. inspect: look whether it was done."`
-	RequestID ident.Request        `json:"request_id" doc:"The id of the request, as in X-Request-Id and in the server's log."`
+	Type      string `json:"type" doc:"about:blank: the code says more than a type could."`
+	Title     string `json:"title" doc:"The code in words."`
+	Status    int    `json:"status" doc:"The HTTP status."`
+	Detail    string `json:"detail" doc:"What was wrong and what would be right, for people; may change."`
+	Code      Code   `json:"code" doc:"What went wrong."`
+	Field     string `json:"field,omitempty" doc:"JSON pointer to the member of the body that is to blame."`
+	Parameter string `json:"parameter,omitempty" doc:"The path segment, query parameter or header that is to blame."`
+	Extensions
+	Outcome   string        `json:"outcome,omitempty" doc:"unknown: a write may have happened."`
+	Retry     string        `json:"retry,omitempty" doc:"With outcome: what may be done. same id only: repeat the request with message_id, or claim_id. inspect: look whether it was done."`
+	RequestID ident.Request `json:"request_id" doc:"The id of the request, as in X-Request-Id and in the server's log."`
 }
 
 // Problem returns what the client is shown of e.
@@ -116,19 +112,11 @@ func (e *Error) Problem(id ident.Request) Problem {
 	t := e.Trait()
 	p := Problem{
 		Type: "about:blank", Title: t.Title, Status: t.Status, Detail: e.Detail, Code: e.Code,
-		Field: e.Field, Parameter: e.Parameter, First: e.First, Senders: e.Senders, Message: e.Message,
-		Owner: e.Owner, Claim: e.Claim, Operation: e.Operation, Types: e.Types,
-		RequestID: id,
-	}
-	switch {
-	case e.Position != nil:
-		p.Tail = &Tail{At: uint64(*e.Position), Text: true}
-	case e.Tail != nil:
-		p.Tail = &Tail{At: *e.Tail}
+		Field: e.Field, Parameter: e.Parameter, Extensions: e.Extensions, RequestID: id,
 	}
 	switch {
 	case !t.Unknown:
-	case e.Message != "" || e.Claim != "":
+	case e.Repeatable():
 		p.Outcome, p.Retry = "unknown", "same id only"
 	default:
 		p.Outcome, p.Retry = "unknown", "inspect"

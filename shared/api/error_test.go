@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -19,9 +20,11 @@ func TestProblem(t *testing.T) {
 	trimmed := api.Errorf(api.HistoryTrimmed, "begin at 0")
 	trimmed.First = new(uint64(0))
 	beyond := api.Errorf(api.CursorBeyondTail, "the tail is 3")
-	beyond.Tail = new(uint64(3))
+	beyond.Tail = &api.Tail{At: 3}
 	unknown := api.Errorf(api.OutcomeUnknown, "it may be stored")
 	unknown.Message = "msg_1"
+	replaced := api.Errorf(api.OwnerReplaced, "nothing was stored")
+	replaced.Owner, replaced.Tail = new(api.Some(ident.Owner("f_1"))), &api.Tail{At: 7, Text: true}
 	for _, tt := range []struct {
 		name string
 		err  *api.Error
@@ -48,6 +51,10 @@ func TestProblem(t *testing.T) {
 			`{"type":"about:blank","title":"Cursor beyond the tail","status":416,"detail":"the tail is 3","code":"cursor_beyond_tail","tail":3,"request_id":"r1"}`,
 		},
 		{
+			"owner, and the tail of a direction", replaced,
+			`{"type":"about:blank","title":"Owner replaced","status":409,"detail":"nothing was stored","code":"owner_replaced","tail":"7","owner":"f_1","request_id":"r1"}`,
+		},
+		{
 			"unknown outcome", unknown,
 			`{"type":"about:blank","title":"Outcome unknown","status":503,"detail":"it may be stored","code":"outcome_unknown","message_id":"msg_1","outcome":"unknown","retry":"same id only","request_id":"r1"}`,
 		},
@@ -70,6 +77,32 @@ func TestProblem(t *testing.T) {
 				t.Errorf("Problem: %s, %v\nwant     %s", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// TestExtensions: no family's member hides another's, which encoding/json leaves
+// out without a word, and each can be left out.
+func TestExtensions(t *testing.T) {
+	of := map[string]string{}
+	var collect func(reflect.Type)
+	collect = func(typ reflect.Type) {
+		for f := range typ.Fields() {
+			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			switch {
+			case f.Anonymous:
+				collect(f.Type)
+			case of[name] != "":
+				t.Errorf("%s is a member of %s and of %s", name, of[name], typ.Name())
+			case typ != reflect.TypeFor[api.Problem]() && options != "omitempty":
+				t.Errorf("%s of %s can't be left out", name, typ.Name())
+			default:
+				of[name] = typ.Name()
+			}
+		}
+	}
+	collect(reflect.TypeFor[api.Problem]())
+	if of["status"] != "Problem" || of["first"] != "PositionExtensions" {
+		t.Errorf("the members are %v", of)
 	}
 }
 

@@ -107,3 +107,9 @@ type GetMessageRequest struct {
 	To      ident.Agent   `json:"-" query:"to" doc:"The recipient: look up what the agent sent with an id of its own, within 7 days."`
 	At      *uint64       `json:"-" query:"at" doc:"The position, if it is known: one record is read."`
 }
+
+// MessageExtensions is what a problem tells of a message.
+type MessageExtensions struct {
+	Senders []ident.Agent `json:"senders,omitempty" doc:"With ambiguous_message_id: who used the id."`
+	Message ident.Message `json:"message_id,omitempty" doc:"With outcome_unknown: the id to repeat the request with."`
+}

@@ -67,5 +67,9 @@ type GapEvent struct {
 // Unreachable returns e as it is told of one inbox among many.
 func (e *Error) Unreachable() Unreachable {
 	t := e.Code.Trait()
-	return Unreachable{Type: "about:blank", Title: t.Title, Status: t.Status, Detail: e.Detail, Code: e.Code, Tail: e.Tail}
+	u := Unreachable{Type: "about:blank", Title: t.Title, Status: t.Status, Detail: e.Detail, Code: e.Code}
+	if e.Tail != nil {
+		u.Tail = &e.Tail.At
+	}
+	return u
 }

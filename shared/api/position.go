@@ -54,3 +54,9 @@ func (t *Tail) UnmarshalJSON(b []byte) error {
 	}
 	return json.Unmarshal(b, &t.At)
 }
+
+// PositionExtensions is what a problem tells of positions in a stream.
+type PositionExtensions struct {
+	First *uint64 `json:"first,omitempty" doc:"With generation_changed and history_trimmed: the first usable position."`
+	Tail  *Tail   `json:"tail,omitempty" doc:"With cursor_beyond_tail: the tail, a number. With claim_stale, position_taken and delivery_outcome_unknown: the tail of the direction, a string."`
+}

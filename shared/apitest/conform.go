@@ -98,8 +98,8 @@ func parseProblem(doc []byte) (api.Problem, error) {
 		return p, fmt.Errorf("unknown code %q", p.Code)
 	case p.Type != "about:blank" || p.Title != t.Title || p.Status != t.Status || p.Detail == "":
 		return p, fmt.Errorf("type %q, title %q, status %d, detail %q with code %s", p.Type, p.Title, p.Status, p.Detail, p.Code)
-	case (p.Outcome == "unknown") != t.Unknown || (p.Retry == "same id only") != (p.Message != "" || p.Claim != "") ||
-		(p.Retry == "inspect") != (t.Unknown && p.Message == "" && p.Claim == ""):
+	case (p.Outcome == "unknown") != t.Unknown || (p.Retry == "same id only") != p.Repeatable() ||
+		(p.Retry == "inspect") != (t.Unknown && !p.Repeatable()):
 		return p, fmt.Errorf("outcome %q, retry %q with code %s", p.Outcome, p.Retry, p.Code)
 	}
 	return p, nil

@@ -213,7 +213,7 @@ func (a *attempt) settle(ctx context.Context, cause error) (*api.ChatAppendRespo
 	case isFenced, errors.Is(cause, stream.ErrPosition):
 	case errors.Is(cause, stream.ErrUnknown):
 		e := api.Errorf(api.DeliveryUnknown, "the message may be stored, or may still be: look the operation up before anything else")
-		e.Operation, e.Position = a.op, new(api.Position(a.draft.Position))
+		e.Operation, e.Tail = a.op, tailAt(a.draft.Position)
 		return nil, e.Because(cause)
 	default:
 		return nil, own.refusal(cause)
@@ -310,7 +310,7 @@ func tooLarge(n int) error {
 
 func taken(tail uint64) error {
 	e := api.Errorf(api.PositionTaken, "the direction ends at %d: nothing was stored", tail)
-	e.Position = new(api.Position(tail))
+	e.Tail = tailAt(tail)
 	return e
 }
 
@@ -320,3 +320,5 @@ func ownerOf(token string) *api.OrNull[ident.Owner] {
 	}
 	return new(api.Some(ident.Owner(token)))
 }
+
+func tailAt(at uint64) *api.Tail { return &api.Tail{At: at, Text: true} }

@@ -196,7 +196,7 @@ func (c *claim) stale(ctx context.Context, cause error) (*api.ClaimResponse, err
 
 func (c *claim) refuse(present ident.Owner, tail uint64, cause error) error {
 	e := api.Errorf(api.ClaimStale, "the direction is not as it was reviewed: see who owns it, and where it ends")
-	e.Owner, e.Position = ownerOf(string(present)), new(api.Position(tail))
+	e.Owner, e.Tail = ownerOf(string(present)), tailAt(tail)
 	return e.Because(cause)
 }
 

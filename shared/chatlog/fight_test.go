@@ -75,11 +75,11 @@ func (c *coordinator) step(ctx context.Context) (owns bool) {
 func (c *coordinator) settle(ctx context.Context, uncertain error) bool {
 	e, _ := errors.AsType[*api.Error](uncertain)
 	for {
-		o, err := c.l.Operation(ctx, c.w.chat, bob, e.Operation, uint64(*e.Position))
+		o, err := c.l.Operation(ctx, c.w.chat, bob, e.Operation, e.Tail.At)
 		if err == nil && (o.Outcome == api.OperationStored || o.Final) {
 			return true
 		}
-		if err == nil && !c.claim(ctx, chatlog.Review{Owner: c.owner, Tail: (*uint64)(e.Position), ClaimID: ident.Claim(fmt.Sprintf("%s-settles-%d", c.name, c.sent))}) {
+		if err == nil && !c.claim(ctx, chatlog.Review{Owner: c.owner, Tail: &e.Tail.At, ClaimID: ident.Claim(fmt.Sprintf("%s-settles-%d", c.name, c.sent))}) {
 			return false
 		}
 	}

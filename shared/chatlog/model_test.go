@@ -190,7 +190,7 @@ func takeOver(through wrap) func(*testing.T, *interleave.World) error {
 				rev := chatlog.Review{Owner: first.Owner, Tail: new(uint64(3)), ClaimID: "take-over"}
 				c, err := h.claim("new", l, rev)
 				if stale, ok := errors.AsType[*api.Error](err); ok && stale.Code == api.ClaimStale && stale.Owner.Value == first.Owner {
-					rev.Tail, rev.ClaimID = (*uint64)(stale.Position), "take-over again"
+					rev.Tail, rev.ClaimID = &stale.Tail.At, "take-over again"
 					c, err = h.claim("new", l, rev)
 				}
 				if err == nil {

@@ -202,7 +202,7 @@ func (r *reader) refusal(err error) error {
 		return e.Because(err)
 	case isBeyond:
 		e := api.Errorf(api.CursorBeyondTail, "the inbox ends at %d", beyond.Tail)
-		e.Tail = &beyond.Tail
+		e.Tail = &api.Tail{At: beyond.Tail}
 		return e.Because(err)
 	case errors.Is(err, stream.ErrNotFound) && r.state.Phase == agent.Deleted:
 		return agent.NotRegistered(r.q.Agent) // deleted before its inbox was made

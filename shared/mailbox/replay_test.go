@@ -68,7 +68,7 @@ func TestReplayCursors(t *testing.T) {
 			p, err := m.Replay(t.Context(), q)
 			if c.code != "" {
 				e := wantCode(t, "replay", err, c.code)
-				if e.First != nil && *e.First != c.first || e.Tail != nil && *e.Tail != c.tail || (e.First == nil) == (e.Tail == nil) {
+				if e.First != nil && *e.First != c.first || e.Tail != nil && e.Tail.At != c.tail || (e.First == nil) == (e.Tail == nil) {
 					t.Errorf("first %v, tail %v; want %d, %d", e.First, e.Tail, c.first, c.tail)
 				}
 			} else if err != nil {

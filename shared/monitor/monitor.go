@@ -273,6 +273,6 @@ func (b *batch) page(cursors []string) *api.MonitorPage {
 
 func beyond(agent ident.Agent, at, tail uint64) api.UnavailableEvent {
 	e := api.Errorf(api.CursorBeyondTail, "the cursor has %s at %d, and the inbox ends at %d", agent, at, tail)
-	e.Tail = &tail
+	e.Tail = &api.Tail{At: tail}
 	return api.UnavailableEvent{Inbox: agent, Unreachable: e.Unreachable()}
 }

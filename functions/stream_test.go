@@ -83,12 +83,18 @@ type line struct {
 // follow opens a stream of target and returns what will come.
 func follow(ctx context.Context, t testing.TB, c *http.Client, target string) <-chan line {
 	t.Helper()
+	return followAs(ctx, t, c, opener(target), target)
+}
+
+// followAs is follow with another token.
+func followAs(ctx context.Context, t testing.TB, c *http.Client, token, target string) <-chan line {
+	t.Helper()
 	begun := time.Now()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+opener(target))
+	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Accept", "text/event-stream")
 	resp, err := c.Do(r)
 	if err != nil || resp.StatusCode != http.StatusOK {

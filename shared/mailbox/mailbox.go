@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -93,8 +94,13 @@ func New(store stream.Store, j *journal.Journal, o Options) *Mailbox {
 // host calls it before it closes the store; nothing is lost if it does not.
 func (m *Mailbox) Wait() { m.late.Wait() }
 
-// Registration returns the fold of agents/{id}, at most maxAge old.
+// Registration returns the fold of agents/{id}, at most maxAge old. With
+// Options.Sole, what is in memory is not outdated by its age, since every change
+// that was acknowledged was made here: only for 0 is the store asked again.
 func (m *Mailbox) Registration(ctx context.Context, id ident.Agent, maxAge time.Duration) (agent.State, error) {
+	if m.o.Sole && maxAge > 0 {
+		maxAge = math.MaxInt64
+	}
 	s, err := journal.Read(ctx, m.journal, stream.Agent(id), m.agents, maxAge)
 	return *s, err
 }

@@ -8,9 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"agentchat/shared/agent"
 	"agentchat/shared/api"
+	"agentchat/shared/ident"
 	"agentchat/shared/journal"
 	"agentchat/shared/mailbox"
+	"agentchat/shared/stream/faultstream"
 )
 
 // A process that believes an agent to be registered as before, while another one
@@ -132,5 +135,38 @@ func TestRegisterOutlastsBeliefThoughItsProcessDied(t *testing.T) {
 		if took := time.Since(deleted); took < 5*time.Second {
 			t.Errorf("registered again %v after the deletion; want 5s or more", took)
 		}
+	})
+}
+
+// A process that is alone on the store knows a registration without asking the
+// store again, whatever time passes and whatever is changed.
+func TestRegistrationOfTheSoleProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := faultstream.New(t, newWorld(t).store, faultstream.Options{})
+		m := mailbox.New(store, journal.New(store, journal.Options{}), mailbox.Options{Sole: true})
+		register(t, m, "bob")
+		for _, id := range []ident.Key{"k1", "k2"} {
+			if err := m.Mint(t.Context(), "bob", agent.Key{ID: id}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		look := func(phase agent.Phase, keys int) {
+			t.Helper()
+			time.Sleep(time.Hour)
+			before := store.Count(faultstream.Read)
+			s, err := m.Registration(t.Context(), "bob", time.Second)
+			if n := store.Count(faultstream.Read) - before; err != nil || s.Phase != phase || len(s.Keys) != keys || n != 0 {
+				t.Errorf("phase %d, %d keys, %v after %d reads; want phase %d, %d keys, and no read", s.Phase, len(s.Keys), err, n, phase, keys)
+			}
+		}
+		look(agent.Registered, 2)
+		if err := m.Revoke(t.Context(), "bob", "k1"); err != nil {
+			t.Fatal(err)
+		}
+		look(agent.Registered, 1)
+		if err := m.Delete(t.Context(), "bob"); err != nil {
+			t.Fatal(err)
+		}
+		look(agent.Deleted, 0)
 	})
 }

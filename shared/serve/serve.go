@@ -56,6 +56,9 @@ func Unary[Q, R any](f func(context.Context, auth.Caller, *Q) (*R, error)) Op {
 // end. It may reuse a batch once yield has returned. Heartbeats are made here;
 // an empty batch writes nothing. The context ends when the caller leaves or the
 // stream has to end, and follow must then return.
+//
+// Both may take long, so both end within 5 s of the end of the caller's
+// credential, with the refusal that a new call gets.
 func Events[Q, R any](
 	page func(context.Context, auth.Caller, *Q) (*R, error),
 	follow func(context.Context, auth.Caller, *Q) iter.Seq2[[]sse.Event, error],
@@ -66,7 +69,7 @@ func Events[Q, R any](
 			return err
 		}
 		if !c.wantsStream() {
-			return answer(ctx, c, q, page)
+			return answer(ctx, c, q, guarded(c, page))
 		}
 		return c.stream(ctx, func(ctx context.Context) iter.Seq2[[]sse.Event, error] { return follow(ctx, c.by, q) })
 	}}
@@ -83,4 +86,18 @@ func answer[Q, R any](ctx context.Context, c *call, q *Q, f func(context.Context
 		return c.noContent()
 	}
 	return c.answer(r)
+}
+
+// guarded is page, as long as the credential of its caller opens something: it
+// may wait for longer than a revoked key lives.
+func guarded[Q, R any](c *call, page func(context.Context, auth.Caller, *Q) (*R, error)) func(context.Context, auth.Caller, *Q) (*R, error) {
+	return func(ctx context.Context, by auth.Caller, q *Q) (*R, error) {
+		ctx, stop := c.guard(ctx)
+		defer stop()
+		r, err := page(ctx, by, q)
+		if refusal := refused(ctx); refusal != nil {
+			return nil, refusal
+		}
+		return r, err
+	}
 }

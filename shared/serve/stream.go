@@ -50,8 +50,8 @@ func (c *call) wantsStream() bool {
 	return false
 }
 
-// stream answers with events until the source, the client, the process or the
-// stream's time ends. It returns an error only before the status line.
+// stream answers with events until the source, the client, its credential, the
+// process or the stream's time ends. It returns an error only before the status line.
 func (c *call) stream(ctx context.Context, follow func(context.Context) iter.Seq2[[]sse.Event, error]) error {
 	if c.draining() {
 		return c.sendAway()
@@ -60,9 +60,9 @@ func (c *call) stream(ctx context.Context, follow func(context.Context) iter.Seq
 	if d := c.lifetime(ctx); d > 0 {
 		end = time.After(d)
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, stop := c.guard(ctx)
 	src := pump(ctx, follow)
-	defer func() { cancel(); <-src.done }()
+	defer func() { stop(); <-src.done }()
 
 	var b batch
 	select {
@@ -84,7 +84,7 @@ func (c *call) stream(ctx context.Context, follow func(context.Context) iter.Seq
 	c.comment("connected")
 	quiet := time.NewTimer(beat)
 	defer quiet.Stop()
-	for c.take(src, b) {
+	for c.take(ctx, src, b) {
 		if len(b.events) > 0 {
 			quiet.Reset(beat)
 		}
@@ -101,7 +101,6 @@ func (c *call) stream(ctx context.Context, follow func(context.Context) iter.Seq
 			c.say(c.goodbye())
 			c.ended = endedDrain
 		case <-ctx.Done():
-			c.ended = endedClient
 		}
 	}
 	return nil
@@ -130,9 +129,9 @@ func (c *call) openStream() {
 }
 
 // take writes a batch and lets the source go on; it reports whether the stream does.
-func (c *call) take(src *source, b batch) bool {
+func (c *call) take(ctx context.Context, src *source, b batch) bool {
 	switch {
-	case c.ended != streaming:
+	case c.ended != streaming || c.left(ctx):
 		return false
 	case b.err != nil:
 		c.endWith(b.err)
@@ -142,20 +141,37 @@ func (c *call) take(src *source, b batch) bool {
 		c.ended = endedSource
 		return false
 	case b.from:
-		c.writeEvents(b.events)
+		c.writeEvents(ctx, b.events)
 		src.goOn()
 	}
 	return c.ended == streaming
 }
 
-// writeEvents writes each event at once and whole, then flushes.
-func (c *call) writeEvents(events []sse.Event) {
+// left reports whether the client is gone, or its credential, and ends the stream if so.
+func (c *call) left(ctx context.Context) bool {
+	if ctx.Err() == nil {
+		return false
+	}
+	if err := refused(ctx); err != nil {
+		c.endWith(err)
+	} else {
+		c.ended = endedClient
+	}
+	return true
+}
+
+// writeEvents writes each event at once and whole, then flushes. One that is
+// taken slowly may be the last.
+func (c *call) writeEvents(ctx context.Context, events []sse.Event) {
 	if len(events) == 0 {
 		return
 	}
 	buf := c.buffer()
 	defer c.release(buf)
 	for _, e := range events {
+		if c.left(ctx) {
+			return
+		}
 		if !c.retried {
 			// Inside an event, because a block with nothing else is an empty event to many clients.
 			e.Retry, c.retried = reconnect, true

@@ -71,7 +71,7 @@ type ledger struct {
 func (l *ledger) send(ctx context.Context, c *client.Client, who int, ids bool) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		text := fmt.Sprintf("%d-%d", who, n)
-		req := api.SendRequest{Agent: "alice", To: "bob", Text: &text}
+		req := api.SendRequest{Heading: api.Heading{Agent: "alice", To: "bob"}, Text: &text}
 		if ids {
 			req.ID = client.NewID(rand.Reader)
 		}

@@ -61,7 +61,7 @@ func TestDevLambda(t *testing.T) {
 			killFunctions(t, s.cmd.Process.Pid, "inbox")
 		}
 		text := fmt.Sprint("message ", n)
-		if _, err := c.Send(t.Context(), api.SendRequest{Agent: "alice", To: "bob", Text: &text}); err != nil {
+		if _, err := c.Send(t.Context(), api.SendRequest{Heading: api.Heading{Agent: "alice", To: "bob"}, Text: &text}); err != nil {
 			t.Fatalf("send %d: %v", n, err)
 		}
 		select {

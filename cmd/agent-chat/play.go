@@ -114,7 +114,7 @@ func (p *play) received(ctx context.Context, d api.Delivery) error {
 }
 
 func (p *play) send(ctx context.Context, i int) error {
-	_, err := p.alice.Send(ctx, api.SendRequest{Agent: "alice", To: "bob", ConversationID: "result-7", Text: &p.lines[i]})
+	_, err := p.alice.Send(ctx, api.SendRequest{Heading: api.Heading{Agent: "alice", To: "bob", ConversationID: "result-7"}, Text: &p.lines[i]})
 	return err
 }
 

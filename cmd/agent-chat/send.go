@@ -57,8 +57,7 @@ func (a *app) send(ctx context.Context, args []string, f sendFlags) error {
 	if err != nil {
 		return err
 	}
-	h := api.Heading{Agent: req.Agent, To: req.To, ID: req.ID}
-	return a.deliver(h, func(c *client.Client) (*api.SendResponse, error) { return c.Send(ctx, req) })
+	return a.deliver(req.Heading, func(c *client.Client) (*api.SendResponse, error) { return c.Send(ctx, req) })
 }
 
 // message makes the request out of the command line and what it points to.
@@ -67,10 +66,7 @@ func (a *app) message(args []string, f sendFlags) (api.SendRequest, error) {
 	if err != nil {
 		return api.SendRequest{}, err
 	}
-	req := api.SendRequest{
-		Agent: h.Agent, To: h.To, ID: h.ID, ConversationID: h.ConversationID, CorrelationID: h.CorrelationID, Metadata: h.Metadata,
-		ContentType: f.contentType,
-	}
+	req := api.SendRequest{Heading: h, ContentType: f.contentType}
 	if len(args) == 1 && f.data == "" {
 		return req, usagef("nothing to send: give TEXT or --data")
 	}

@@ -2,7 +2,6 @@
 package messages
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 
@@ -29,19 +28,9 @@ func (h *handler) send(ctx context.Context, _ auth.Caller, req *api.SendRequest)
 	if err := valid.Send(req); err != nil {
 		return nil, err
 	}
-	return h.Mail.Send(ctx, draft(req))
-}
-
-// draft returns the message of a valid request.
-func draft(req *api.SendRequest) mailbox.Draft {
-	trace, _ := valid.TraceParent(req.TraceParent)
-	return mailbox.Draft{
-		Op: "messages.send", Kind: api.KindMessage,
-		From: req.Agent, To: req.To, ID: cmp.Or(req.ID, req.IdempotencyKey),
-		ConversationID: req.ConversationID, CorrelationID: req.CorrelationID, CreatedAt: req.CreatedAt,
-		Message:  &api.Content{Text: req.Text, Data: req.Data, ContentType: req.ContentType},
-		Metadata: req.Metadata, TraceParent: trace,
-	}
+	d := mailbox.NewDraft("messages.send", api.KindMessage, &req.Heading)
+	d.Message = &api.Content{Text: req.Text, Data: req.Data, ContentType: req.ContentType}
+	return h.Mail.Send(ctx, d)
 }
 
 func (h *handler) get(ctx context.Context, _ auth.Caller, req *api.GetMessageRequest) (*api.Delivery, error) {

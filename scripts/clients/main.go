@@ -160,7 +160,7 @@ func populate(ctx context.Context, c *client.Client) (map[ident.Agent]uint64, er
 
 func sendTo(ctx context.Context, c *client.Client, to ident.Agent, sizes map[ident.Agent]uint64) error {
 	text := fmt.Sprintf("message %d to %s ", sizes[to], to) + strings.Repeat("ü大", int(sizes[to]%50))
-	_, err := c.Send(ctx, api.SendRequest{Agent: "alice", To: to, ID: client.NewID(rand.Reader), Text: &text})
+	_, err := c.Send(ctx, api.SendRequest{Heading: api.Heading{Agent: "alice", To: to, ID: client.NewID(rand.Reader)}, Text: &text})
 	if err == nil {
 		sizes[to]++
 	}

@@ -24,8 +24,7 @@ const (
 // Kinds returns every kind.
 func Kinds() []Kind { return []Kind{KindMessage, KindContactShare, KindReceipt} }
 
-// A Heading is what the requests that send something have in common; a
-// SendRequest has its members too.
+// A Heading is what the requests that send something have in common.
 type Heading struct {
 	Agent          ident.Agent   `json:"-" path:"agent" doc:"The sender."`
 	IdempotencyKey ident.Message `json:"-" header:"Idempotency-Key" doc:"The envelope's id, if the body has none."`
@@ -36,25 +35,16 @@ type Heading struct {
 	ConversationID ident.Conversation `json:"conversation_id,omitempty" doc:"The conversation; a new one if left out."`
 	CorrelationID  ident.Correlation  `json:"correlation_id,omitempty" doc:"The id of the question that this answers."`
 	CreatedAt      *Time              `json:"created_at,omitempty" doc:"When the sender made it; the server's time if left out. Any RFC 3339 instant, kept in UTC to the millisecond."`
-	Metadata       map[string]string  `json:"metadata,omitempty" doc:"At most 16 KiB, keys and values together."`
+	Metadata       map[string]string  `json:"metadata,omitempty" doc:"At most 16 KiB, keys and values together."` // bounds as of Profile.Labels
 }
 
 // SendRequest is the body of messages.send (Agent Chat v1, Message envelope).
 // At least one of Text and Data is there.
 type SendRequest struct {
-	Agent          ident.Agent   `json:"-" path:"agent" doc:"The sender."`
-	IdempotencyKey ident.Message `json:"-" header:"Idempotency-Key" doc:"The message id, if the body has none."`
-	TraceParent    string        `json:"-" header:"traceparent" doc:"W3C trace context, kept with the record."`
-
-	To             ident.Agent        `json:"to" doc:"The recipient."`
-	ID             ident.Message      `json:"id,omitempty" doc:"Chosen by the sender: the same request with the same id is stored once, and answers 200. Recognised for 7 days."`
-	ConversationID ident.Conversation `json:"conversation_id,omitempty" doc:"The conversation; a new one if left out."`
-	CorrelationID  ident.Correlation  `json:"correlation_id,omitempty" doc:"The id of the question that this answers."`
-	CreatedAt      *Time              `json:"created_at,omitempty" doc:"When the sender made it; the server's time if left out. Any RFC 3339 instant, kept in UTC to the millisecond."`
-	Text           *string            `json:"text,omitempty" doc:"At most 512 KiB of UTF-8; may be empty."`
-	Data           json.RawMessage    `json:"data,omitempty" doc:"Any JSON, null too; at most 512 KiB without white space. Number tokens and the order of members are kept."`
-	ContentType    string             `json:"content_type,omitempty" doc:"The media type of the content."`        // at most 255 bytes
-	Metadata       map[string]string  `json:"metadata,omitempty" doc:"At most 16 KiB, keys and values together."` // bounds as of Profile.Labels
+	Heading
+	Text        *string         `json:"text,omitempty" doc:"At most 512 KiB of UTF-8; may be empty."`
+	Data        json.RawMessage `json:"data,omitempty" doc:"Any JSON, null too; at most 512 KiB without white space. Number tokens and the order of members are kept."`
+	ContentType string          `json:"content_type,omitempty" doc:"The media type of the content."` // at most 255 bytes
 }
 
 // An Envelope is a message as it is stored and returned. Absent optional

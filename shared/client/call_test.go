@@ -111,7 +111,7 @@ func TestEveryOperation(t *testing.T) {
 		func() error { _, err := c.Keys(ctx, "alice"); return err },
 		func() error { _, err := c.WhoAmI(ctx); return err },
 		func() error {
-			_, err := c.Send(ctx, api.SendRequest{Agent: "alice", To: "bob", Text: &text})
+			_, err := c.Send(ctx, api.SendRequest{Heading: api.Heading{Agent: "alice", To: "bob"}, Text: &text})
 			return err
 		},
 		func() error {
@@ -201,13 +201,14 @@ func TestWire(t *testing.T) {
 	c, _ := start(t, s.ServeHTTP, client.Options{Token: "token-0123456789abcdef", UserAgent: "test/1"})
 	empty, cursor := "", uint64(7)
 	got, err := c.Send(t.Context(), api.SendRequest{
-		Agent: "alice", To: "bob", ID: "m1", Text: &empty, Data: json.RawMessage(`{"n":1.0,"b":"<&>","a":[9007199254740993]}`),
-		TraceParent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+		Heading: api.Heading{Agent: "alice", To: "bob", ID: "m1", TraceParent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
+		Text:    &empty,
+		Data:    json.RawMessage(`{"n":1.0,"b":"<&>","a":[9007199254740993]}`),
 	})
 	if err != nil || got.SeqNum != 42 || got.NextCursor != 43 || got.Replayed || string(got.Envelope) != `{"schema":"agent-chat/envelope.v1","id":"m1"}` {
 		t.Errorf("send: %+v, %v", got, err)
 	}
-	if _, err := c.Send(t.Context(), api.SendRequest{Agent: "alice", To: "bob", Data: json.RawMessage(`null`)}); err != nil {
+	if _, err := c.Send(t.Context(), api.SendRequest{Heading: api.Heading{Agent: "alice", To: "bob"}, Data: json.RawMessage(`null`)}); err != nil {
 		t.Error(err)
 	}
 	s.steps = []func(http.ResponseWriter){says(200, `{"deliveries":[],"next_cursor":7,"tail":7,"later":"member"}`)}
@@ -269,7 +270,7 @@ func TestSendRepeats(t *testing.T) {
 				s := &script{steps: tt.steps}
 				c, _ := start(t, s.ServeHTTP, client.Options{})
 				began, text := time.Now(), "hi"
-				req := api.SendRequest{Agent: "alice", To: "bob", Text: &text}
+				req := api.SendRequest{Heading: api.Heading{Agent: "alice", To: "bob"}, Text: &text}
 				if tt.id != "" {
 					if err := req.ID.UnmarshalText([]byte(tt.id)); err != nil {
 						t.Fatal(err)
@@ -311,7 +312,7 @@ func TestSendUnreachable(t *testing.T) {
 		c, n := start(t, func(http.ResponseWriter, *http.Request) {}, client.Options{})
 		n.down = true
 		text := "hi"
-		_, err := c.Send(t.Context(), api.SendRequest{Agent: "alice", To: "bob", Text: &text})
+		_, err := c.Send(t.Context(), api.SendRequest{Heading: api.Heading{Agent: "alice", To: "bob"}, Text: &text})
 		e, ok := errors.AsType[*client.ConnError](err)
 		if !ok || e.Sent || errors.Is(err, client.ErrUnknown) || n.refused != 4 {
 			t.Errorf("send: %v after %d tries; want a ConnError that was not sent, after 4", err, n.refused)
@@ -336,7 +337,7 @@ func TestSilentServer(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), tt.within)
 				defer cancel()
 				began, text := time.Now(), "hi"
-				_, err := c.Send(ctx, api.SendRequest{Agent: "alice", To: "bob", Text: &text})
+				_, err := c.Send(ctx, api.SendRequest{Heading: api.Heading{Agent: "alice", To: "bob"}, Text: &text})
 				if took := time.Since(began); !errors.Is(err, client.ErrUnknown) || took != tt.min {
 					t.Errorf("send: %v after %v; want ErrUnknown after %v", err, took, tt.min)
 				}

@@ -3,7 +3,7 @@
 // Follow that resumes by itself.
 //
 //	c, err := client.New(client.Options{URL: "http://127.0.0.1:8080", Token: token})
-//	sent, err := c.Send(ctx, api.SendRequest{Agent: "alice", To: "bob", ID: client.NewID(rand.Reader), Text: &text})
+//	sent, err := c.Send(ctx, api.SendRequest{Heading: api.Heading{Agent: "alice", To: "bob", ID: client.NewID(rand.Reader)}, Text: &text})
 //	for d, err := range c.Follow(ctx, api.InboxRequest{Agent: "bob"}, nil) { ... }
 //
 // The outcome of a call is told truthfully. Three kinds of errors are to be told

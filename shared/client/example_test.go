@@ -65,7 +65,7 @@ func Example() {
 		}
 	}
 	hello := "Please inspect this result"
-	sent, err := c.Send(ctx, api.SendRequest{Agent: "alice", To: "bob", ID: client.NewID(rand.Reader), Text: &hello})
+	sent, err := c.Send(ctx, api.SendRequest{Heading: api.Heading{Agent: "alice", To: "bob", ID: client.NewID(rand.Reader)}, Text: &hello})
 	if err != nil {
 		panic(err)
 	}
@@ -95,7 +95,7 @@ func ExampleClient_Send() {
 	defer c.Close()
 
 	hello := "hello"
-	_, err = c.Send(context.Background(), api.SendRequest{Agent: "alice", To: "zed", ID: "greeting-1", Text: &hello})
+	_, err = c.Send(context.Background(), api.SendRequest{Heading: api.Heading{Agent: "alice", To: "zed", ID: "greeting-1"}, Text: &hello})
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Permanent() {
 		fmt.Println("refused:", refused.Problem.Code)
 	} else if errors.Is(err, client.ErrUnknown) {
@@ -165,7 +165,7 @@ func TestRealServer(t *testing.T) {
 	const total = 25
 	for i := range total {
 		s := fmt.Sprint(i)
-		req := api.SendRequest{Agent: "alice", To: "bob", ID: ident.Message("m" + s), Text: &s}
+		req := api.SendRequest{Heading: api.Heading{Agent: "alice", To: "bob", ID: ident.Message("m" + s)}, Text: &s}
 		if got, err := alice.Send(ctx, req); err != nil || got.SeqNum != uint64(i) || got.Replayed {
 			t.Fatalf("send %d: %+v, %v", i, got, err)
 		}

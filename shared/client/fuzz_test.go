@@ -87,7 +87,7 @@ func FuzzAnswer(f *testing.F) {
 		}
 		a := answerer{status: status, header: http.Header{"Content-Type": {contentType}, "Retry-After": {retryAfter}}, body: body}
 		text := "hi"
-		got, err := a.client(t).Send(t.Context(), api.SendRequest{Agent: "alice", To: "bob", ID: "m1", Text: &text})
+		got, err := a.client(t).Send(t.Context(), api.SendRequest{Heading: api.Heading{Agent: "alice", To: "bob", ID: "m1"}, Text: &text})
 		if (got == nil) == (err == nil) || err != nil && strings.Contains(err.Error(), "secret-token") {
 			t.Errorf("send: %+v, %v", got, err)
 		}

@@ -48,7 +48,7 @@ func TestFollowOutlivesItsInvocations(t *testing.T) {
 		for n := range messages {
 			<-tick.C
 			text := fmt.Sprint("message ", n)
-			if _, err := c.Send(ctx, api.SendRequest{Agent: "alice", To: "bob", Text: &text}); err != nil {
+			if _, err := c.Send(ctx, api.SendRequest{Heading: api.Heading{Agent: "alice", To: "bob"}, Text: &text}); err != nil {
 				sent <- err
 				return
 			}

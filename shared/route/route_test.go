@@ -211,7 +211,7 @@ func TestTarget(t *testing.T) {
 		{"a path field", route.Of("agents.get"), api.AgentPath{Agent: "bob"}, "/v1/agents/bob"},
 		{"a pointer", route.Of("agents.get"), &api.AgentPath{Agent: "bob"}, "/v1/agents/bob"},
 		{"two path fields", route.Of("agents.revoke_key"), api.RevokeKeyRequest{Agent: "bob", Key: "k1"}, "/v1/agents/bob/keys/k1"},
-		{"a body does not travel here", route.Of("messages.send"), api.SendRequest{Agent: "alice", To: "bob", IdempotencyKey: "k", Text: new("hi")}, "/v1/agents/alice/messages"},
+		{"a body does not travel here", route.Of("messages.send"), api.SendRequest{Heading: api.Heading{Agent: "alice", To: "bob", IdempotencyKey: "k"}, Text: new("hi")}, "/v1/agents/alice/messages"},
 		{"an embedded profile does not either", route.Of("agents.register"), api.RegisterRequest{Agent: "bob", Profile: api.Profile{DisplayName: "B"}}, "/v1/agents/bob"},
 		{"no query", route.Of("inbox.read"), api.InboxRequest{Agent: "bob"}, "/v1/agents/bob/inbox"},
 		{"a cursor of zero is sent", route.Of("inbox.read"), api.InboxRequest{Agent: "bob", Cursor: new(uint64(0)), Follow: new(false)}, "/v1/agents/bob/inbox?cursor=0&follow=false"},

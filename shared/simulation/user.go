@@ -87,7 +87,7 @@ func (u *user) write(ctx context.Context, from, to ident.Agent, id ident.Message
 	l := u.newLetter(&letter{kind: api.KindMessage, from: from, to: to, id: id})
 	text := "letter " + l.tag
 	l.post = func(ctx context.Context, c *client.Client, id ident.Message) (*api.SendResponse, error) {
-		return c.Send(ctx, api.SendRequest{Agent: from, To: to, ID: id, ConversationID: ident.Conversation(l.tag), Text: &text})
+		return c.Send(ctx, api.SendRequest{Heading: api.Heading{Agent: from, To: to, ID: id, ConversationID: ident.Conversation(l.tag)}, Text: &text})
 	}
 	u.post(ctx, l, "")
 }

@@ -216,7 +216,7 @@ func TestDecodeKeepsNothing(t *testing.T) {
 	}
 	clear(body)
 	text := "hello"
-	want := api.SendRequest{To: "bob", Text: &text, Data: json.RawMessage("[1]"), Metadata: map[string]string{"key": "value"}}
+	want := api.SendRequest{Heading: api.Heading{To: "bob", Metadata: map[string]string{"key": "value"}}, Text: &text, Data: json.RawMessage("[1]")}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Errorf("after the body was overwritten (-want +got):\n%s", diff)
 	}

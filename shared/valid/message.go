@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"agentchat/shared/api"
-	"agentchat/shared/ident"
 )
 
 // GetMessage checks a messages.get request. With to it looks at what the agent
@@ -34,18 +33,18 @@ func SendReceipt(r *api.SendReceiptRequest) error {
 }
 
 func heading(h *api.Heading) error {
-	if err := addressed(h.To, h.ID, h.IdempotencyKey); err != nil {
+	if err := addressed(h); err != nil {
 		return err
 	}
 	return pairs("/metadata", h.Metadata)
 }
 
 // addressed checks to whom something is sent, and under which id.
-func addressed(to ident.Agent, id, key ident.Message) error {
-	if to == "" {
+func addressed(h *api.Heading) error {
+	if h.To == "" {
 		return api.InvalidField("/to", "the recipient is missing; name a registered agent")
 	}
-	if id != "" && key != "" && id != key {
+	if h.ID != "" && h.IdempotencyKey != "" && h.ID != h.IdempotencyKey {
 		return api.InvalidParameter("Idempotency-Key", "the header and the member id differ; send one of them, or the same in both")
 	}
 	return nil

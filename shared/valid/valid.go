@@ -14,7 +14,7 @@ import (
 
 // Send checks a messages.send request. An empty content type is none.
 func Send(r *api.SendRequest) error {
-	if err := addressed(r.To, r.ID, r.IdempotencyKey); err != nil {
+	if err := addressed(&r.Heading); err != nil {
 		return err
 	}
 	if r.Text == nil && len(r.Data) == 0 {

@@ -62,33 +62,33 @@ func TestSend(t *testing.T) {
 		detail string
 		req    api.SendRequest
 	}{
-		{"text", "ok", "", api.SendRequest{To: "bob", Text: new("hi")}},
-		{"data", "ok", "", api.SendRequest{To: "bob", Data: json.RawMessage(`{}`)}},
-		{"text and data", "ok", "", api.SendRequest{To: "bob", Text: new("hi"), Data: json.RawMessage(`{}`)}},
-		{"empty text", "ok", "", api.SendRequest{To: "bob", Text: new("")}},
-		{"data that is null", "ok", "", api.SendRequest{To: "bob", Data: json.RawMessage(`null`)}},
-		{"neither", "/text", "at least one", api.SendRequest{To: "bob"}},
-		{"neither, but a content type", "/text", "at least one", api.SendRequest{To: "bob", ContentType: "a/b"}},
+		{"text", "ok", "", api.SendRequest{Heading: api.Heading{To: "bob"}, Text: new("hi")}},
+		{"data", "ok", "", api.SendRequest{Heading: api.Heading{To: "bob"}, Data: json.RawMessage(`{}`)}},
+		{"text and data", "ok", "", api.SendRequest{Heading: api.Heading{To: "bob"}, Text: new("hi"), Data: json.RawMessage(`{}`)}},
+		{"empty text", "ok", "", api.SendRequest{Heading: api.Heading{To: "bob"}, Text: new("")}},
+		{"data that is null", "ok", "", api.SendRequest{Heading: api.Heading{To: "bob"}, Data: json.RawMessage(`null`)}},
+		{"neither", "/text", "at least one", api.SendRequest{Heading: api.Heading{To: "bob"}}},
+		{"neither, but a content type", "/text", "at least one", api.SendRequest{Heading: api.Heading{To: "bob"}, ContentType: "a/b"}},
 		{"no recipient", "/to", "recipient", api.SendRequest{Text: new("hi")}},
 		{"nothing", "/to", "recipient", api.SendRequest{}},
 
-		{"key without id", "ok", "", api.SendRequest{To: "bob", Text: new(""), IdempotencyKey: "a"}},
-		{"id without key", "ok", "", api.SendRequest{To: "bob", Text: new(""), ID: "a"}},
-		{"key and id alike", "ok", "", api.SendRequest{To: "bob", Text: new(""), ID: "a", IdempotencyKey: "a"}},
-		{"key and id different", "Idempotency-Key", "the same in both", api.SendRequest{To: "bob", Text: new(""), ID: "a", IdempotencyKey: "A"}},
+		{"key without id", "ok", "", api.SendRequest{Heading: api.Heading{To: "bob", IdempotencyKey: "a"}, Text: new("")}},
+		{"id without key", "ok", "", api.SendRequest{Heading: api.Heading{To: "bob", ID: "a"}, Text: new("")}},
+		{"key and id alike", "ok", "", api.SendRequest{Heading: api.Heading{To: "bob", ID: "a", IdempotencyKey: "a"}, Text: new("")}},
+		{"key and id different", "Idempotency-Key", "the same in both", api.SendRequest{Heading: api.Heading{To: "bob", ID: "a", IdempotencyKey: "A"}, Text: new("")}},
 
-		{"text of 512 KiB", "ok", "", api.SendRequest{To: "bob", Text: text(512<<10, "x")}},
-		{"text of one more", "/text", "524288", api.SendRequest{To: "bob", Text: text(512<<10+1, "x")}},
-		{"text of 131,072 times 4 bytes", "ok", "", api.SendRequest{To: "bob", Text: text(131_072, "\U0001F600")}},
-		{"text of 131,073 times 4 bytes", "/text", "524288", api.SendRequest{To: "bob", Text: text(131_073, "\U0001F600")}},
-		{"text of 174,763 times 3 bytes", "/text", "524288", api.SendRequest{To: "bob", Text: text(174_763, "\u5927")}},
-		{"data of 512 KiB", "ok", "", api.SendRequest{To: "bob", Data: json.RawMessage(strings.Repeat("9", 512<<10))}},
-		{"data of one more", "/data", "524288", api.SendRequest{To: "bob", Data: json.RawMessage(strings.Repeat("9", 512<<10+1))}},
+		{"text of 512 KiB", "ok", "", api.SendRequest{Heading: api.Heading{To: "bob"}, Text: text(512<<10, "x")}},
+		{"text of one more", "/text", "524288", api.SendRequest{Heading: api.Heading{To: "bob"}, Text: text(512<<10+1, "x")}},
+		{"text of 131,072 times 4 bytes", "ok", "", api.SendRequest{Heading: api.Heading{To: "bob"}, Text: text(131_072, "\U0001F600")}},
+		{"text of 131,073 times 4 bytes", "/text", "524288", api.SendRequest{Heading: api.Heading{To: "bob"}, Text: text(131_073, "\U0001F600")}},
+		{"text of 174,763 times 3 bytes", "/text", "524288", api.SendRequest{Heading: api.Heading{To: "bob"}, Text: text(174_763, "\u5927")}},
+		{"data of 512 KiB", "ok", "", api.SendRequest{Heading: api.Heading{To: "bob"}, Data: json.RawMessage(strings.Repeat("9", 512<<10))}},
+		{"data of one more", "/data", "524288", api.SendRequest{Heading: api.Heading{To: "bob"}, Data: json.RawMessage(strings.Repeat("9", 512<<10+1))}},
 
-		{"content type", "ok", "", api.SendRequest{To: "bob", Text: new(""), ContentType: "application/vnd.example.handoff+json"}},
-		{"bad content type", "/content_type", "type/subtype", api.SendRequest{To: "bob", Text: new(""), ContentType: "text"}},
-		{"metadata", "ok", "", api.SendRequest{To: "bob", Text: new(""), Metadata: map[string]string{"trace_id": "abc123"}}},
-		{"bad metadata", "/metadata", "keys have 1 to 128", api.SendRequest{To: "bob", Text: new(""), Metadata: map[string]string{"": ""}}},
+		{"content type", "ok", "", api.SendRequest{Heading: api.Heading{To: "bob"}, Text: new(""), ContentType: "application/vnd.example.handoff+json"}},
+		{"bad content type", "/content_type", "type/subtype", api.SendRequest{Heading: api.Heading{To: "bob"}, Text: new(""), ContentType: "text"}},
+		{"metadata", "ok", "", api.SendRequest{Heading: api.Heading{To: "bob", Metadata: map[string]string{"trace_id": "abc123"}}, Text: new("")}},
+		{"bad metadata", "/metadata", "keys have 1 to 128", api.SendRequest{Heading: api.Heading{To: "bob", Metadata: map[string]string{"": ""}}, Text: new("")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { wantBlame(t, "Send", valid.Send(&tt.req), tt.where, tt.detail) })
 	}
@@ -220,7 +220,7 @@ func TestPairs(t *testing.T) {
 				}
 				return where + tt.where
 			}
-			wantBlame(t, "Send", valid.Send(&api.SendRequest{To: "bob", Text: new(""), Metadata: tt.m}), in("/metadata"), tt.detail)
+			wantBlame(t, "Send", valid.Send(&api.SendRequest{Heading: api.Heading{To: "bob", Metadata: tt.m}, Text: new("")}), in("/metadata"), tt.detail)
 			wantBlame(t, "Register", valid.Register(&api.RegisterRequest{Profile: api.Profile{Labels: tt.m}}), in("/labels"), tt.detail)
 		})
 	}
@@ -267,7 +267,7 @@ func TestContentType(t *testing.T) {
 			if tt.ok {
 				where = "ok"
 			}
-			wantBlame(t, "Send", valid.Send(&api.SendRequest{To: "bob", Text: new(""), ContentType: tt.value}), where, "a media type")
+			wantBlame(t, "Send", valid.Send(&api.SendRequest{Heading: api.Heading{To: "bob"}, Text: new(""), ContentType: tt.value}), where, "a media type")
 		})
 	}
 }

@@ -4,12 +4,17 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"agentchat/functions"
 	"agentchat/shared/api"
 	"agentchat/shared/env"
+	"agentchat/shared/ident"
+	"agentchat/shared/stream"
 	"agentchat/shared/stream/faultstream"
 	"agentchat/shared/stream/localstream"
 )
@@ -131,5 +136,72 @@ func TestChatOutcomes(t *testing.T) {
 	}
 	if _, r := once(faultstream.Refused), send("5", "m-3"); decode[api.Problem](t, r).Code != api.Unavailable || r.Header().Get("Retry-After") == "" {
 		t.Errorf("a store that is away: %d %s; want that nothing was stored, and when to come again", r.Code, r.Body)
+	}
+}
+
+// A chat that can't be read does not keep back the others of a list, which names
+// it with the reason; a lasting damage is logged once. A store that can tell of
+// none is away.
+func TestListOfDamagedChats(t *testing.T) {
+	var away stream.Name
+	all := false
+	w := newWorld(t, func(c faultstream.Call) faultstream.Fault {
+		if c.Op == faultstream.Read && (c.Name == away || all && strings.HasPrefix(c.Name.String(), "chats/")) {
+			return faultstream.Fault{Kind: faultstream.Refused}
+		}
+		return faultstream.Fault{}
+	})
+	w.register("alice", "bob", "carol", "dave", "erin", "frank")
+	chats := map[string]ident.Chat{}
+	for _, peer := range []string{"bob", "carol", "dave", "erin", "frank"} {
+		chats[peer] = decode[api.Chat](t, w.do(http.MethodPost, "/v1/chats", `{"agent_id":"alice","peer_id":"`+peer+`"}`)).ID
+	}
+	if err := w.store.Delete(t.Context(), stream.Chat(chats["bob"])); err != nil {
+		t.Fatal(err)
+	}
+	for peer, r := range map[string]stream.Record{"carol": {Body: []byte("no event")}, "dave": stream.Trim(2)} {
+		if _, err := w.store.Append(t.Context(), stream.Chat(chats[peer]), stream.Batch{Records: []stream.Record{r}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	away = stream.Chat(chats["erin"])
+	w = worldOn(t, w.store) // that knows of nothing yet
+	want := map[ident.Chat]api.Code{chats["bob"]: api.StreamMissing, chats["carol"]: api.StateLost, chats["dave"]: api.StateLost, chats["erin"]: api.Unavailable}
+	for range 2 {
+		r := w.do(http.MethodGet, "/v1/chats?agent_id=alice", "")
+		list := decode[api.ListChatsResponse](t, r)
+		got := map[ident.Chat]api.Code{}
+		for id, u := range list.Unavailable {
+			got[id] = u.Code
+			if u.Status != u.Code.Trait().Status || u.Detail == "" || u.Title == "" {
+				t.Errorf("%s is %+v; want a problem", id, u)
+			}
+		}
+		if diff := cmp.Diff(want, got); r.Code != http.StatusOK || diff != "" || len(list.Chats) != 1 || list.Chats[0].ID != chats["frank"] || list.NextCursor != nil {
+			t.Errorf("the list is %d %s; want the chat with frank, and (-want +got):\n%s", r.Code, r.Body, diff)
+		}
+	}
+	for peer, n := range map[string]int{"bob": 1, "carol": 1, "dave": 1, "erin": 0, "frank": 0} {
+		if got := strings.Count(w.log.String(), `"chat":"`+string(chats[peer])); got != n {
+			t.Errorf("the chat with %s is logged %d times; want %d", peer, got, n)
+		}
+	}
+	// Pages go on behind what can't be read.
+	var shown int
+	for cursor, pages := "0", 1; ; pages++ {
+		page := decode[api.ListChatsResponse](t, w.do(http.MethodGet, "/v1/chats?agent_id=alice&limit=2&cursor="+cursor, ""))
+		shown += len(page.Chats) + len(page.Unavailable)
+		if page.NextCursor == nil {
+			if pages != 3 || shown != 5 {
+				t.Errorf("%d pages with %d chats; want 3 with 5", pages, shown)
+			}
+			break
+		}
+		cursor = strconv.FormatUint(*page.NextCursor, 10)
+	}
+	all = true
+	w = worldOn(t, w.store)
+	if r := w.do(http.MethodGet, "/v1/chats?agent_id=alice", ""); r.Code != http.StatusServiceUnavailable || r.Header().Get("Retry-After") == "" {
+		t.Errorf("while the store is away the list is %d %s; want 503", r.Code, r.Body)
 	}
 }

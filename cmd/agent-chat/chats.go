@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -82,28 +84,44 @@ func (c *chats) listCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withActor(func(remote *client.Client, as ident.Agent) error {
 				rows := [][]string{{"CHAT", "WITH", "NAME", "SINCE"}}
-				for got, err := range remote.AllChats(cmd.Context(), api.ListChatsRequest{AgentID: as}) {
+				unread := map[ident.Chat]api.Unreachable{}
+				for page, err := range remote.ChatPages(cmd.Context(), api.ListChatsRequest{AgentID: as}) {
 					if err != nil {
 						return err
 					}
-					if c.json {
-						c.object(c.out, got)
-						continue
+					for _, got := range page.Chats {
+						if c.json {
+							c.object(c.out, got)
+							continue
+						}
+						peer := peerOf(got, as)
+						rows = append(rows, []string{string(got.ID), string(peer.ID), peer.Name, local(got.CreatedAt)})
 					}
-					peer := peerOf(got, as)
-					rows = append(rows, []string{string(got.ID), string(peer.ID), peer.Name, local(got.CreatedAt)})
+					maps.Copy(unread, page.Unavailable)
 				}
 				switch {
 				case c.json:
-				case len(rows) == 1:
-					c.note("No chat: agent-chat chats create PEER")
-				default:
+				case len(rows) > 1:
 					c.table(rows)
+				case len(unread) == 0:
+					c.note("No chat: agent-chat chats create PEER")
 				}
-				return nil
+				return c.incomplete(unread)
 			})
 		},
 	}
+}
+
+// incomplete says which chats the server can't read; nil if there are none.
+func (c *chats) incomplete(unread map[ident.Chat]api.Unreachable) error {
+	if len(unread) == 0 {
+		return nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(unread)) {
+		u := unread[id]
+		c.note("%s", inertLine(fmt.Sprintf("unavailable: %s can't be read: %s [%d %s]", id, u.Detail, u.Status, u.Code)))
+	}
+	return fmt.Errorf("%w: %d of the chats could not be read", errIncomplete, len(unread))
 }
 
 func peerOf(chat api.Chat, as ident.Agent) api.ChatAgent {

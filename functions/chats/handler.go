@@ -26,7 +26,7 @@ func New(e *env.Env) http.Handler {
 	h := &handler{Env: e}
 	if e.Keys.Complete() {
 		h.chats = chatlog.New(e.Store, e.Journal, e.Mail, chatlog.Options{
-			Keys: e.Keys, Policy: e.Config.PIIPolicy, GrantsRequired: e.Config.ChatGrants, Now: e.Now, Rand: e.Rand,
+			Keys: e.Keys, Policy: e.Config.PIIPolicy, GrantsRequired: e.Config.ChatGrants, Now: e.Now, Rand: e.Rand, Log: e.Log,
 		})
 	}
 	return serve.Mux(e, "chats", map[string]serve.Op{

@@ -44,10 +44,11 @@ type ListChatsRequest struct {
 // Actor returns who acts.
 func (r ListChatsRequest) Actor() ident.Agent { return r.AgentID }
 
-// ListChatsResponse is a page of chats.
+// ListChatsResponse is a page of chats. Chats is never null.
 type ListChatsResponse struct {
-	Chats      []Chat  `json:"chats" doc:"Chats, the oldest first."`
-	NextCursor *uint64 `json:"next_cursor" doc:"Where to read on; null at the end."`
+	Chats       []Chat                     `json:"chats" doc:"Chats, the oldest first."`
+	Unavailable map[ident.Chat]Unreachable `json:"unavailable,omitempty" doc:"Chats of the page that could not be read."`
+	NextCursor  *uint64                    `json:"next_cursor" doc:"Where to read on; null at the end."`
 }
 
 // ChatRequest is a request about one chat.

@@ -34,11 +34,11 @@ type MonitorDelivery struct {
 	Delivery
 }
 
-// Unreachable says why an inbox was left out, as a problem does.
+// Unreachable says why one of many, an inbox or a chat, was left out, as a problem does.
 type Unreachable struct {
 	Type   string  `json:"type" doc:"about:blank: the code says more than a type could."`
 	Title  string  `json:"title" doc:"The code in words."`
-	Status int     `json:"status" doc:"The HTTP status that a read of this inbox would have had."`
+	Status int     `json:"status" doc:"The HTTP status that goes with the code."`
 	Detail string  `json:"detail" doc:"What was wrong, for people; may change."`
 	Code   Code    `json:"code" doc:"What went wrong."`
 	Tail   *uint64 `json:"tail,omitempty" doc:"With cursor_beyond_tail: the tail."`
@@ -64,7 +64,7 @@ type GapEvent struct {
 	Gap
 }
 
-// Unreachable returns e as it is told of one inbox among many.
+// Unreachable returns e as it is told of one inbox, or chat, among many.
 func (e *Error) Unreachable() Unreachable {
 	t := e.Code.Trait()
 	u := Unreachable{Type: "about:blank", Title: t.Title, Status: t.Status, Detail: e.Detail, Code: e.Code}

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -36,6 +37,7 @@ const (
 	settled    = time.Hour        // how old the state of an open chat may be where only what never changes is asked of it
 	maxWindows = 256              // directions of which the latest operations are remembered
 	maxPassed  = 10_000           // records that one page may pass over
+	maxDamaged = 1024             // damaged chats that are logged once
 )
 
 // Options of a Log.
@@ -45,6 +47,7 @@ type Options struct {
 	GrantsRequired bool             // what a chat's creator sends waits for the peer's permission
 	Now            func() time.Time // nil: time.Now
 	Rand           io.Reader        // nil: crypto/rand.Reader
+	Log            *slog.Logger     // of chats that can't be read; nil: slog.Default
 }
 
 // A Log keeps signed chats. Its methods may be called concurrently. Their errors
@@ -57,6 +60,7 @@ type Log struct {
 	chats   *journal.Fold[*chat.State]
 	index   *journal.Fold[*listed]
 	windows *lru.Cache[stream.Name, *window]
+	damaged *lru.Cache[ident.Chat, struct{}] // that were logged
 }
 
 // New returns a Log on store, whose chats are kept by j, between the agents whose
@@ -71,15 +75,22 @@ func New(store stream.Store, j *journal.Journal, mail *mailbox.Mailbox, o Option
 	if o.Policy == "" {
 		o.Policy = api.PIIOff
 	}
-	windows, err := lru.New[stream.Name, *window](maxWindows)
-	if err != nil {
-		panic("chatlog: " + err.Error()) // only for a size that is not positive
+	if o.Log == nil {
+		o.Log = slog.Default()
 	}
 	return &Log{
-		store: store, journal: j, mail: mail, o: o, windows: windows,
+		store: store, journal: j, mail: mail, o: o, windows: cache[stream.Name, *window](maxWindows), damaged: cache[ident.Chat, struct{}](maxDamaged),
 		chats: journal.Of[chat.State](),
 		index: &journal.Fold[*listed]{New: func() *listed { return nil }, Apply: (*listed).apply},
 	}
+}
+
+func cache[K comparable, V any](size int) *lru.Cache[K, V] {
+	c, err := lru.New[K, V](size)
+	if err != nil {
+		panic("chatlog: " + err.Error()) // only for a size that is not positive
+	}
+	return c
 }
 
 // An Actor is who does something in a chat. Operator says that the API token

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"golang.org/x/sync/errgroup"
-
 	"agentchat/shared/agent"
 	"agentchat/shared/api"
 	"agentchat/shared/chat"
@@ -141,61 +139,6 @@ func (l *Log) show(ctx context.Context, s *chat.State) (api.Chat, error) {
 		ID: s.ID, AgentAID: agents[0].ID, AgentBID: agents[1].ID, AgentA: agents[0], AgentB: agents[1],
 		CreatedAt: s.CreatedAt, StreamA: streams[0], StreamB: streams[1],
 	}, nil
-}
-
-// atOnce is how many chats are read at the same time for one page.
-const atOnce = 64
-
-// List returns the chats of an agent's registration, the oldest first: up to
-// limit from the given place in the list on. A page may be short, and yet not be
-// the last.
-func (l *Log) List(ctx context.Context, by Actor, from uint64, limit int) (*api.ListChatsResponse, error) {
-	var reg agent.State
-	ok, err := l.registered(ctx, by.Agent, func(s agent.State) bool {
-		reg = s
-		return s.Phase == agent.Registered
-	})
-	if err == nil && !ok {
-		err = agent.NotRegistered(by.Agent)
-	}
-	if err != nil {
-		return nil, err
-	}
-	head, err := journal.Read(ctx, l.journal, stream.ChatIndex(by.Agent, reg.Generation), l.index, 0)
-	if err != nil {
-		return nil, err
-	}
-	ids := head.from(from, limit)
-	found := make([]*api.Chat, len(ids))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
-	for i, id := range ids {
-		g.Go(func() error {
-			r, err := l.enter(ctx, id, by, false)
-			if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.ChatNotFound {
-				return nil // half made
-			}
-			if err != nil {
-				return err
-			}
-			c, err := l.show(ctx, r.state)
-			found[i] = &c
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	answer := &api.ListChatsResponse{Chats: make([]api.Chat, 0, len(found))}
-	for _, c := range found {
-		if c != nil {
-			answer.Chats = append(answer.Chats, *c)
-		}
-	}
-	if next := from + uint64(len(ids)); next < head.count() {
-		answer.NextCursor = &next
-	}
-	return answer, nil
 }
 
 // halfDone is the error of a step that could not be finished, behind one that was:

@@ -29,19 +29,38 @@ func (c *Client) Chats(ctx context.Context, req api.ListChatsRequest) (*api.List
 }
 
 // AllChats yields an agent's chats from req.Cursor on, page after page, the oldest
-// first. It ends after the first error.
+// first. It ends after the first error. Those that the server can't read are left
+// out; ChatPages says which.
 func (c *Client) AllChats(ctx context.Context, req api.ListChatsRequest) iter.Seq2[api.Chat, error] {
+	return func(yield func(api.Chat, error) bool) {
+		for page, err := range c.ChatPages(ctx, req) {
+			if err != nil {
+				yield(api.Chat{}, err)
+				return
+			}
+			for _, chat := range page.Chats {
+				if !yield(chat, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// ChatPages yields the pages of an agent's chats from req.Cursor on. It ends after
+// the first error.
+func (c *Client) ChatPages(ctx context.Context, req api.ListChatsRequest) iter.Seq2[*api.ListChatsResponse, error] {
 	from := uint64(0)
 	if req.Cursor != nil {
 		from = *req.Cursor
 	}
-	return pages(from, func(at uint64) ([]api.Chat, *uint64, error) {
+	return pages(from, func(at uint64) ([]*api.ListChatsResponse, *uint64, error) {
 		req.Cursor = &at
 		page, err := c.Chats(ctx, req)
 		if err != nil {
 			return nil, nil, err
 		}
-		return page.Chats, page.NextCursor, nil
+		return []*api.ListChatsResponse{page}, page.NextCursor, nil
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,12 +41,13 @@ func (it item) String() string {
 }
 
 // items yields what comes over body, and in the end why it ended: io.EOF if
-// cleanly, between two events. It is stricter than a client, which must take
-// what WHATWG HTML allows: this takes what docs/PROTOCOL.md, Following, says.
-func items(body io.Reader) iter.Seq[item] {
+// cleanly, between two events, which have these names. It is stricter than a
+// client, which must take what WHATWG HTML allows: this takes what
+// docs/PROTOCOL.md, Following, says.
+func items(body io.Reader, names []string) iter.Seq[item] {
 	return func(yield func(item) bool) {
 		r := bufio.NewReader(body)
-		var open block
+		open := block{names: names}
 		for first := true; ; first = false {
 			line, err := r.ReadString('\n')
 			if err != nil {
@@ -69,7 +71,8 @@ func items(body io.Reader) iter.Seq[item] {
 
 // A block is the fields of an event that is not whole yet.
 type block struct {
-	name   string // of the last field
+	names  []string // that an event may have
+	name   string   // of the last field
 	event  kind
 	id     string
 	data   []byte
@@ -123,14 +126,14 @@ func (b *block) take(line string) (item, error) {
 func (b *block) whole() (item, error) {
 	it := item{kind: b.event, id: b.id, data: b.data}
 	fields := b.fields
-	*b = block{}
+	*b = block{names: b.names}
 	if fields == 0 || it.data == nil {
 		return item{}, errors.New("a blank line that ends no event")
 	}
 	if !jsontext.Value(it.data).IsValid() {
 		return item{}, fmt.Errorf("the data %q is not JSON", it.data)
 	}
-	switch it.kind {
+	switch it.kind { //nolint:exhaustive // the others are of no event
 	case problems:
 		if it.id != "" {
 			return item{}, fmt.Errorf("a problem with the id %q", it.id)
@@ -144,10 +147,9 @@ func (b *block) whole() (item, error) {
 		if it.id == "" || err != nil || t != map[kind]string{messages: "chat.message", receipts: "chat.receipt", fences: "chat.writer_fence"}[it.kind] {
 			return item{}, fmt.Errorf("the event %s with the id %q, %w: %s", it.kind, it.id, err, it.data)
 		}
-	case comments, ends:
-		fallthrough
-	default:
-		return item{}, fmt.Errorf("the event %q", it.kind)
+	}
+	if it.kind != problems && !slices.Contains(b.names, string(it.kind)) {
+		return item{}, fmt.Errorf("the event %q, which the route table does not name", it.kind)
 	}
 	return it, nil
 }

@@ -6,13 +6,16 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"agentchat/shared/api"
 	"agentchat/shared/ident"
+	"agentchat/shared/route"
 )
 
 // A stream is one that a script follows.
@@ -118,13 +121,26 @@ func (s *script) defaultHeader(name, value string) {
 func (st *stream) read(ctx context.Context, body io.ReadCloser) {
 	defer close(st.items)
 	defer body.Close()
-	for it := range items(body) {
+	for it := range items(body, eventsOf(st.target)) {
 		select {
 		case st.items <- it:
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// eventsOf returns the names that the events of a stream may have.
+func eventsOf(target string) []string {
+	path, _, _ := strings.Cut(target, "?")
+	segments := strings.Split(path, "/")
+	for _, r := range route.Table {
+		fits := func(want, got string) bool { return want == got || strings.HasPrefix(want, "{") }
+		if r.Kind == route.Events && slices.EqualFunc(strings.Split(r.Path, "/"), segments, fits) {
+			return r.Stream.Names()
+		}
+	}
+	return nil
 }
 
 // next waits for the next item.

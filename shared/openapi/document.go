@@ -92,11 +92,14 @@ func (s *schemas) responses(r route.Route) object {
 		for name := range header {
 			resp["headers"].(object)[name] = object{"$ref": "#/components/headers/" + name}
 		}
+		content := object{}
 		if r.Resp != nil {
-			content := object{"application/json": s.media(reflect.TypeOf(r.Resp), false)}
-			if r.Kind == route.Events {
-				content["text/event-stream"] = object{"schema": object{"type": "string", "description": streamDoc(r.Resp)}, "example": exampleStream(r.Resp)}
-			}
+			content["application/json"] = s.media(reflect.TypeOf(r.Resp), false)
+		}
+		if r.Kind == route.Events {
+			content["text/event-stream"] = streamed(r.Stream)
+		}
+		if len(content) > 0 {
 			resp["content"] = content
 		}
 		all[strconv.Itoa(status)] = resp

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -13,17 +14,24 @@ import (
 	"agentchat/shared/strictjson"
 )
 
-// streamDoc says what events the stream of an operation has whose page is resp.
-func streamDoc(resp any) string {
-	const more = "A comment comes at least every 15 seconds. An event \"problem\", which has no id, tells why the stream ends; a stream may also end without one. Reconnect with Last-Event-ID."
-	switch resp.(type) {
-	case api.TranscriptPage:
-		return "Server-sent events: an event \"message\" (ChatRecord) a message, and \"receipt\" and \"fence\" if they are included; the id is the live cursor behind it. " + more
-	case api.MonitorPage:
-		return "Server-sent events: an event \"envelope\" a delivery, whose id is the next cursor. " + more + " \"gap\" (GapEvent) tells of " +
-			"records that are no longer retained, \"unavailable\" (UnavailableEvent) of an inbox that can't be read for now; neither has an id."
+// streamed returns the media type object of a stream.
+func streamed(st route.Stream) object {
+	doc := "Server-sent events: " + st.Doc + " A comment comes at least every 15 seconds. An event \"problem\", which has no id, tells why the stream ends; " +
+		"a stream may also end without one. Reconnect with Last-Event-ID."
+	if st.More != "" {
+		doc += " " + st.More
 	}
-	return "Server-sent events: an event \"envelope\" a delivery, whose id is the next cursor. " + more
+	m := object{"schema": object{"type": "string", "description": doc}}
+	first := st.Events[0]
+	of := reflect.TypeOf(first.Data).Name()
+	if id, ok := exampleIDs()[of]; ok {
+		b, err := sse.Event{Name: first.Name, ID: id, Data: examples()[of]}.Append(nil)
+		if err != nil {
+			panic("openapi: " + err.Error())
+		}
+		m["example"] = string(b)
+	}
+	return m
 }
 
 func tags() []object {
@@ -88,10 +96,12 @@ func examples() map[string]json.RawMessage {
 	const card = `"display_name":"Carol","endpoint":"https://agents.example.net","capabilities":["research"],"public_key":"did:key:z6Mk","labels":{"team":"discovery"}`
 	d := exampleDelivery()
 	return map[string]json.RawMessage{
-		"SendRequest":  json.RawMessage(send),
-		"SendResponse": encoded(api.SendResponse{Envelope: d.Envelope, SeqNum: d.SeqNum, NextCursor: d.SeqNum + 1, Timestamp: d.Timestamp}),
-		"Delivery":     encoded(d),
-		"InboxPage":    encoded(api.InboxPage{Deliveries: []api.Delivery{d}, NextCursor: d.SeqNum + 1, Tail: d.SeqNum + 1}),
+		"SendRequest":     json.RawMessage(send),
+		"SendResponse":    encoded(api.SendResponse{Envelope: d.Envelope, SeqNum: d.SeqNum, NextCursor: d.SeqNum + 1, Timestamp: d.Timestamp}),
+		"Delivery":        encoded(d),
+		"ChatRecord":      encoded(exampleRecord()),
+		"InboxPage":       encoded(api.InboxPage{Deliveries: []api.Delivery{d}, NextCursor: d.SeqNum + 1, Tail: d.SeqNum + 1}),
+		"MonitorDelivery": encoded(exampleMonitored()),
 		"MonitorPage": encoded(api.MonitorPage{
 			Deliveries: []api.MonitorDelivery{exampleMonitored()}, NextCursor: exampleMonitored().Cursor, Tails: map[ident.Agent]uint64{"alice": 18, "bob": 43},
 		}),
@@ -128,21 +138,11 @@ func exampleRecord() api.ChatRecord {
 	}
 }
 
-func exampleStream(resp any) string {
-	e := sse.Event{Name: "envelope", ID: "43", Data: encoded(exampleDelivery())}
-	switch resp.(type) {
-	case api.MonitorPage:
-		d := exampleMonitored()
-		e.ID, e.Data = d.Cursor, encoded(d)
-	case api.TranscriptPage:
-		d := exampleRecord()
-		e = sse.Event{Name: "message", ID: "vrYblLpAAQUEHQZrPMfqh81XTPSnCFbg9A", Data: encoded(d)}
+// exampleIDs returns the ids of the examples that are events.
+func exampleIDs() map[string]string {
+	return map[string]string{
+		"Delivery": "43", "MonitorDelivery": exampleMonitored().Cursor, "ChatRecord": "vrYblLpAAQUEHQZrPMfqh81XTPSnCFbg9A",
 	}
-	b, err := e.Append(nil)
-	if err != nil {
-		panic("openapi: " + err.Error())
-	}
-	return string(b)
 }
 
 func encoded(v any) json.RawMessage {

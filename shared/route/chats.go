@@ -71,6 +71,10 @@ var chatRoutes = []Route{
 	{
 		Op: "chats.transcript", Method: http.MethodGet, Path: "/v1/chats/{chat}/transcript", Kind: Events, Access: Party,
 		Req: api.TranscriptRequest{}, Resp: api.TranscriptPage{}, Codes: inChat(api.InvalidCursor),
+		Stream: Stream{
+			Events: []Event{{"message", api.ChatRecord{}}, {"receipt", api.ChatRecord{}}, {"fence", api.ChatRecord{}}},
+			Doc:    `an event "message" (ChatRecord) a message, and "receipt" and "fence" if they are included; the id is the live cursor behind it.`,
+		},
 		Doc: "Read what both parties wrote, or follow it live.",
 	},
 }

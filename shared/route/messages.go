@@ -11,6 +11,10 @@ var messageRoutes = []Route{
 	{
 		Op: "inbox.read", Method: http.MethodGet, Path: "/v1/agents/{agent}/inbox", Kind: Events, Access: Self,
 		Req: api.InboxRequest{}, Resp: api.InboxPage{}, Codes: []api.Code{api.AgentNotRegistered, api.GenerationChanged, api.HistoryTrimmed, api.CursorBeyondTail},
+		Stream: Stream{
+			Events: []Event{{"envelope", api.Delivery{}}},
+			Doc:    `an event "envelope" a delivery, whose id is the next cursor.`,
+		},
 		Doc: "Replay an inbox from a position, or follow it live.",
 	},
 	{
@@ -32,6 +36,12 @@ var messageRoutes = []Route{
 	{
 		Op: "monitor.read", Method: http.MethodGet, Path: "/v1/monitor", Kind: Events, Access: Admin,
 		Req: api.MonitorRequest{}, Resp: api.MonitorPage{}, Codes: []api.Code{api.MonitorDisabled, api.CursorExpired},
+		Stream: Stream{
+			Events: []Event{{"envelope", api.MonitorDelivery{}}, {"gap", api.GapEvent{}}, {"unavailable", api.UnavailableEvent{}}},
+			Doc:    `an event "envelope" a delivery, whose id is the next cursor.`,
+			More: `"gap" (GapEvent) tells of records that are no longer retained, "unavailable" (UnavailableEvent) ` +
+				`of an inbox that can't be read for now; neither has an id.`,
+		},
 		Doc: "Replay every inbox from a cursor, or follow them all live.",
 	},
 	{

@@ -24,6 +24,7 @@ type Route struct {
 	Req    any        // zero value of the body and of the path:"...", query:"..." and header:"..." fields; nil if there is none
 	Resp   any        // zero value of the body of a success; nil if there is none
 	Codes  []api.Code // of problems that it has beyond those that follow from Method, Access and Req
+	Stream Stream     // of Events: what it brings when it is followed
 	Doc    string     // one sentence, shown in OpenAPI and by the CLI
 	Fresh  int        // seconds for which anybody may keep a success; 0: nobody may
 }
@@ -31,6 +32,30 @@ type Route struct {
 // Acts is what the request of a Party route has: it says who acts, where the path
 // names no agent. Who may is decided before anything is looked up.
 type Acts interface{ Actor() ident.Agent }
+
+// A Stream is what an Events route brings when it is followed: these events, and
+// "problem" before an end that has a reason. No other names may be sent, and more
+// may be added: a reader passes over what it does not know.
+type Stream struct {
+	Events []Event // most are as the first
+	Doc    string  // what they hold and what their ids are, shown in OpenAPI
+	More   string  // the same of events that are rare; "" if there are none
+}
+
+// An Event is a kind of server-sent event.
+type Event struct {
+	Name string
+	Data any // zero value of what it holds
+}
+
+// Names returns the names of the events.
+func (s Stream) Names() []string {
+	names := make([]string, len(s.Events))
+	for i, e := range s.Events {
+		names[i] = e.Name
+	}
+	return names
+}
 
 // Kind is how a route answers.
 type Kind int

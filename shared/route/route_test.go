@@ -66,6 +66,15 @@ func TestTable(t *testing.T) {
 			if r.Kind == route.Events && r.Method != http.MethodGet {
 				t.Errorf("%s answers events; browsers can only GET them", r.Method)
 			}
+			names := r.Stream.Names()
+			if (r.Kind == route.Events) != (len(names) > 0) || len(names) != len(slices.Compact(slices.Sorted(slices.Values(names)))) || slices.Contains(names, "problem") {
+				t.Errorf("Kind is %d, and its events are %q; want each once, of what answers events, and no problem", r.Kind, names)
+			}
+			for _, e := range r.Stream.Events {
+				if !strings.Contains(r.Stream.Doc+r.Stream.More, `"`+e.Name+`"`) || e.Data == nil {
+					t.Errorf("nothing says what an event %q is", e.Name)
+				}
+			}
 			if r.Access < route.Public || r.Access > route.Admin {
 				t.Errorf("Access is %d, which is none", r.Access)
 			}

@@ -199,15 +199,4 @@ func (a *app) with(f func(*client.Client) error) error {
 	return f(c)
 }
 
-func parseAgents(args []string) ([]ident.Agent, error) {
-	ids := make([]ident.Agent, len(args))
-	for i, s := range args {
-		var err error
-		if ids[i], err = parseAgent(s); err != nil {
-			return nil, err
-		}
-	}
-	return ids, nil
-}
-
 func local(t api.Time) string { return t.Local().Format(time.DateTime) }

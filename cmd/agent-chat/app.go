@@ -232,11 +232,3 @@ const (
 	fromWhom   = "from whom? --from AGENT"
 	asWhom     = "as which agent? --as AGENT"
 )
-
-func parseAgent(s string) (ident.Agent, error) {
-	id, err := ident.ParseAgent(s)
-	if err != nil {
-		return "", usage{fmt.Errorf("%q: %w", s, err)}
-	}
-	return id, nil
-}

@@ -225,32 +225,12 @@ func (c *chats) withActor(f func(*client.Client, ident.Agent) error) error {
 // onChat makes a command's RunE out of f, which gets the chat in the first argument.
 func (c *chats) onChat(f func(context.Context, *client.Client, api.ChatRequest, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		id, err := ident.ParseChat(args[0])
+		id, err := parsed(args[0], ident.ParseChat)
 		if err != nil {
-			return usage{fmt.Errorf("%q: %w", args[0], err)}
+			return err
 		}
 		return c.withActor(func(remote *client.Client, as ident.Agent) error {
 			return f(cmd.Context(), remote, api.ChatRequest{Chat: id, AgentID: as}, args[1:])
 		})
 	}
-}
-
-// completeChat offers the actor's chats for the first argument.
-func (c *chats) completeChat(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return c.offer(cmd, func(ctx context.Context, remote *client.Client) (names []string, err error) {
-		as, err := c.agent(c.as, asWhom)
-		if err != nil {
-			return nil, err
-		}
-		for got, err := range remote.AllChats(ctx, api.ListChatsRequest{AgentID: as}) {
-			if err != nil {
-				return nil, err
-			}
-			names = append(names, cobra.CompletionWithDesc(string(got.ID), "with "+string(peerOf(got, as).ID)))
-		}
-		return names, nil
-	})
 }

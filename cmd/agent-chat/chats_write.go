@@ -124,9 +124,9 @@ left out if the peer has written nothing since.`,
 		Args:    takes(2, 2), ValidArgsFunction: c.completeChat,
 	}
 	cmd.RunE = c.onChat(func(ctx context.Context, remote *client.Client, p api.ChatRequest, args []string) error {
-		id, err := ident.ParseBatch(args[0])
+		id, err := parsed(args[0], ident.ParseBatch)
 		if err != nil {
-			return usage{fmt.Errorf("%q: %w", args[0], err)}
+			return err
 		}
 		b, err := remote.Batch(ctx, api.BatchRequest{Chat: p.Chat, AgentID: p.AgentID})
 		switch {
@@ -230,11 +230,8 @@ look at its session before.`,
 }
 
 func operation(p api.ChatRequest, op string, at *uint64) (api.OperationRequest, error) {
-	id, err := ident.ParseOperation(op)
-	if err != nil {
-		return api.OperationRequest{}, usage{fmt.Errorf("%q: %w", op, err)}
-	}
-	return api.OperationRequest{Chat: p.Chat, AgentID: p.AgentID, Operation: id, ExpectedPosition: (*api.Position)(at)}, nil
+	id, err := parsed(op, ident.ParseOperation)
+	return api.OperationRequest{Chat: p.Chat, AgentID: p.AgentID, Operation: id, ExpectedPosition: (*api.Position)(at)}, err
 }
 
 // outcome says what became of an operation that was to stand at a position.

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
 	"agentchat/shared/api"
@@ -72,6 +75,63 @@ func (a *app) completeContacts(cmd *cobra.Command, name string) ([]string, cobra
 				return nil, err
 			}
 			names = append(names, cobra.CompletionWithDesc(string(got.ID), inertLine(got.DisplayName)))
+		}
+		return names, nil
+	})
+}
+
+// offered is how many of the last messages completion looks at.
+const offered = 50
+
+// completeReceived offers the ids of what an agent received lately, of a kind and
+// a sender if they are given.
+func (a *app) completeReceived(cmd *cobra.Command, owner string, kind api.Kind, from string) ([]string, cobra.ShellCompDirective) {
+	return a.offer(cmd, func(ctx context.Context, c *client.Client) (ids []string, err error) {
+		req := api.InboxRequest{Kind: kind}
+		if req.Agent, err = a.agent(owner, whoseInbox); err != nil {
+			return nil, err
+		}
+		if req.From, err = optionalAgent(from); err != nil {
+			return nil, err
+		}
+		one := 1
+		page, err := c.Inbox(ctx, api.InboxRequest{Agent: req.Agent, Limit: &one})
+		if err != nil {
+			return nil, err
+		}
+		if page.Tail > page.NextCursor+offered { // the first positions may be retained no more, or another registration's
+			last := page.Tail - offered
+			req.Cursor = &last
+		}
+		if page, err = c.Inbox(ctx, req); err != nil {
+			return nil, err
+		}
+		for _, d := range slices.Backward(page.Deliveries) {
+			var e envelope
+			if json.Unmarshal(d.Envelope, &e) == nil && e.Kind != string(api.KindReceipt) {
+				_, says := told(d)
+				ids = append(ids, cobra.CompletionWithDesc(e.ID, cut(inertLine(e.From+": "+strings.Join(says, " ")), 60)))
+			}
+		}
+		return ids, nil
+	})
+}
+
+// completeChat offers the actor's chats for the first argument.
+func (c *chats) completeChat(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return c.offer(cmd, func(ctx context.Context, remote *client.Client) (names []string, err error) {
+		as, err := c.agent(c.as, asWhom)
+		if err != nil {
+			return nil, err
+		}
+		for got, err := range remote.AllChats(ctx, api.ListChatsRequest{AgentID: as}) {
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, cobra.CompletionWithDesc(string(got.ID), "with "+string(peerOf(got, as).ID)))
 		}
 		return names, nil
 	})

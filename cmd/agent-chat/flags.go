@@ -58,6 +58,37 @@ func (n number[T]) Set(s string) error {
 // Type returns what help calls the value, if its description names none.
 func (number[T]) Type() string { return "number" }
 
+// parsed returns what parse makes of an argument. One that it refuses is a usage error.
+func parsed[T any](s string, parse func(string) (T, error)) (T, error) {
+	v, err := parse(s)
+	if err != nil {
+		return v, usage{fmt.Errorf("%q: %w", s, err)}
+	}
+	return v, nil
+}
+
+func parseAgent(s string) (ident.Agent, error) { return parsed(s, ident.ParseAgent) }
+
+func parseMessage(s string) (ident.Message, error) { return parsed(s, ident.ParseMessage) }
+
+func optionalAgent(s string) (ident.Agent, error) {
+	if s == "" {
+		return "", nil
+	}
+	return parseAgent(s)
+}
+
+func parseAgents(args []string) ([]ident.Agent, error) {
+	ids := make([]ident.Agent, len(args))
+	for i, s := range args {
+		var err error
+		if ids[i], err = parseAgent(s); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
 // pairs returns what KEY=VALUE flags say. A value may hold anything, commas and
 // further equals signs too.
 func pairs(flag string, args []string) (map[string]string, error) {

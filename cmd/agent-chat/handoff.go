@@ -6,12 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
 	"agentchat/shared/api"
 	"agentchat/shared/client"
-	"agentchat/shared/ident"
 )
 
 func (a *app) shareCommand() *cobra.Command {
@@ -47,16 +45,6 @@ It is repeated under its id as "agent-chat send" is.`,
 	}
 	a.addressed(cmd, &to, &h)
 	return cmd
-}
-
-// addressed gives a command the flags of a heading, and --to.
-func (a *app) addressed(cmd *cobra.Command, to *string, h *heading) {
-	cmd.Flags().StringVar(to, "to", "", "the recipient")
-	if err := cmd.MarkFlagRequired("to"); err != nil {
-		panic(err) // it is there
-	}
-	completeFlag(cmd, "to", a.completeAgents)
-	h.flags(a, cmd)
 }
 
 func (a *app) acceptCommand() *cobra.Command {
@@ -177,56 +165,4 @@ It is repeated under its id as "agent-chat send" is.`,
 	cmd.Flags().StringVar(&detail, "detail", "", "a few `words` on it")
 	cmd.Flags().Var(number[uint64]{&at, 64}, "at", "the message's `position` in the inbox, if it is known: nothing is searched")
 	return cmd
-}
-
-func optionalAgent(s string) (ident.Agent, error) {
-	if s == "" {
-		return "", nil
-	}
-	return parseAgent(s)
-}
-
-func parseMessage(s string) (ident.Message, error) {
-	id, err := ident.ParseMessage(s)
-	if err != nil {
-		return "", usage{fmt.Errorf("%q: %w", s, err)}
-	}
-	return id, nil
-}
-
-// offered is how many of the last messages completion looks at.
-const offered = 50
-
-// completeReceived offers the ids of what an agent received lately, of a kind and
-// a sender if they are given.
-func (a *app) completeReceived(cmd *cobra.Command, owner string, kind api.Kind, from string) ([]string, cobra.ShellCompDirective) {
-	return a.offer(cmd, func(ctx context.Context, c *client.Client) (ids []string, err error) {
-		req := api.InboxRequest{Kind: kind}
-		if req.Agent, err = a.agent(owner, whoseInbox); err != nil {
-			return nil, err
-		}
-		if req.From, err = optionalAgent(from); err != nil {
-			return nil, err
-		}
-		one := 1
-		page, err := c.Inbox(ctx, api.InboxRequest{Agent: req.Agent, Limit: &one})
-		if err != nil {
-			return nil, err
-		}
-		if page.Tail > page.NextCursor+offered { // the first positions may be retained no more, or another registration's
-			last := page.Tail - offered
-			req.Cursor = &last
-		}
-		if page, err = c.Inbox(ctx, req); err != nil {
-			return nil, err
-		}
-		for _, d := range slices.Backward(page.Deliveries) {
-			var e envelope
-			if json.Unmarshal(d.Envelope, &e) == nil && e.Kind != string(api.KindReceipt) {
-				_, says := told(d)
-				ids = append(ids, cobra.CompletionWithDesc(e.ID, cut(inertLine(e.From+": "+strings.Join(says, " ")), 60)))
-			}
-		}
-		return ids, nil
-	})
 }

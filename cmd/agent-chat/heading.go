@@ -29,6 +29,16 @@ func (h *heading) flags(a *app, cmd *cobra.Command) {
 	completeFlag(cmd, "from", a.completeAgents)
 }
 
+// addressed gives a command the flags of a heading, and --to.
+func (a *app) addressed(cmd *cobra.Command, to *string, h *heading) {
+	cmd.Flags().StringVar(to, "to", "", "the recipient")
+	if err := cmd.MarkFlagRequired("to"); err != nil {
+		panic(err) // it is there
+	}
+	completeFlag(cmd, "to", a.completeAgents)
+	h.flags(a, cmd)
+}
+
 // heading returns what the flags say, with an id in any case.
 func (a *app) heading(to string, h heading) (api.Heading, error) {
 	req := api.Heading{ID: client.NewID(rand.Reader)}

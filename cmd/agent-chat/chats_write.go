@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -26,32 +27,35 @@ func (o *ownership) flags(cmd *cobra.Command) {
 }
 
 func (o *ownership) claimFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.claim, "claim-id", "", "go on under the claim with this `id`, or make it")
-	cmd.MarkFlagsMutuallyExclusive("take-over", "claim-id")
+	cmd.Flags().StringVar(&o.claim, "claim-id", "", "go on under the claim with this `id`, or make it; with --take-over also from who owns the direction")
 }
 
-// own claims the direction of the agent that acts, having said what it is claimed from.
+// own claims the direction of the agent that acts, having said what it is claimed
+// from. Under a claim that holds it goes on, and takes nothing over.
 func (c *chats) own(ctx context.Context, remote *client.Client, p api.ChatRequest, o ownership) (*coordinator.Direction, error) {
 	review, err := coordinator.Look(ctx, remote, p.Chat, p.AgentID)
 	if err != nil {
 		return nil, err
 	}
+	id := ident.NewClaim(rand.Reader)
+	if o.claim != "" {
+		if id, err = ident.ParseClaim(o.claim); err != nil {
+			return nil, usage{fmt.Errorf("--claim-id: %w", err)}
+		}
+		d, err := review.Resume(ctx, id)
+		if e, ok := errors.AsType[*client.Error](err); !ok || e.Problem.Code != api.ClaimStale || !o.takeOver {
+			return d, err
+		}
+	}
 	owner := "nobody"
 	if review.Owner != "" {
 		owner = string(review.Owner)
-	}
-	if o.claim != "" {
-		id, err := ident.ParseClaim(o.claim)
-		if err != nil {
-			return nil, usage{err}
-		}
-		return review.Resume(ctx, id)
 	}
 	c.note("%s is owned by %s and ends at %d.", review.StreamID, owner, review.Tail)
 	if review.Owner != "" && !o.takeOver {
 		return nil, usagef("%s has an owner, which may be at work; --take-over replaces it", review.StreamID)
 	}
-	return review.Claim(ctx, ident.NewClaim(rand.Reader))
+	return review.Claim(ctx, id)
 }
 
 func (c *chats) sendCommand() *cobra.Command {
@@ -64,7 +68,8 @@ func (c *chats) sendCommand() *cobra.Command {
 standard input without its last line end. It acknowledges nothing.
 
 A direction that has an owner is claimed with --take-over only. Who sends now and then
-gives the same --claim-id each time, and stays the owner in between.
+gives the same --claim-id each time, and stays the owner in between. Who was replaced
+takes over under another id: with --take-over and a new --claim-id.
 
 A message whose outcome is unknown is not repeated: the exit status is 5, and the error
 says how to inspect and to recover.`,

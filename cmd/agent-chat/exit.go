@@ -171,7 +171,7 @@ func advice(err error) string {
 	case p.Code == api.ChatNotFound:
 		return "agent-chat chats list says which chats there are."
 	case p.Code == api.ClaimStale:
-		return "Somebody else has claimed it, or written there, meanwhile. Look again, then --take-over."
+		return "Somebody else has claimed it, or written there, meanwhile. Look again, then --take-over, and a new --claim-id if one was given."
 	case p.Code == api.CursorExpired:
 		return "Begin without --cursor: what is retained comes again."
 	case p.Code == api.Unavailable:

@@ -107,6 +107,23 @@ type Problem struct {
 	RequestID ident.Request `json:"request_id" doc:"The id of the request, as in X-Request-Id and in the server's log."`
 }
 
+// A Shape is how errors stand on the wire, for the routes of a protocol that has a
+// form of its own; a Problem is that of all others. Its zero value tells nothing.
+type Shape interface {
+	MediaType() string
+	// Of returns what is encoded of e, in an answer under a request id, or in the
+	// event that ends a stream.
+	Of(e *Error, id ident.Request) any
+}
+
+var _ Shape = Problem{}
+
+// MediaType returns that of RFC 9457.
+func (Problem) MediaType() string { return "application/problem+json" }
+
+// Of returns e.Problem(id).
+func (Problem) Of(e *Error, id ident.Request) any { return e.Problem(id) }
+
 // Problem returns what the client is shown of e.
 func (e *Error) Problem(id ident.Request) Problem {
 	t := e.Trait()

@@ -159,7 +159,7 @@ func Params(h Host, dir string) testscript.Params {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"as": as, "with": with, "make": makeFile,
 			"http": request, "begin": begin, "finish": finish, "settle": settle,
-			"GET": method("GET"), "HEAD": method("HEAD"), "POST": method("POST"), "PUT": method("PUT"), "DELETE": method("DELETE"),
+			"GET": method("GET"), "HEAD": method("HEAD"), "POST": method("POST"), "PUT": method("PUT"), "PATCH": method("PATCH"), "DELETE": method("DELETE"),
 			"status": status, "header": header, "code": code, "field": field, "parameter": parameter,
 			"json": jsonAt, "body": body, "holds": holds, "within": within, "save": save,
 			"follow": follow, "event": event, "problem": problem, "comment": comment, "cut": cut, "resume": resume, "closed": closed,

@@ -30,7 +30,6 @@ func Document(version string) []byte {
 		}
 		paths[r.Path].(object)[strings.ToLower(r.Method)] = s.operation(r)
 	}
-	s.of(reflect.TypeFor[api.Problem]())
 	b, err := strictjson.Append(nil, object{
 		"openapi": "3.1.0",
 		"info": object{
@@ -87,7 +86,7 @@ func (s *schemas) media(t reflect.Type, closed bool) object {
 
 func (s *schemas) responses(r route.Route) object {
 	all := object{}
-	for status, header := range successes(r.Resp) {
+	for status, header := range successes(r) {
 		resp := object{"description": http.StatusText(status), "headers": object{"X-Request-Id": object{"$ref": "#/components/headers/X-Request-Id"}}}
 		for name := range header {
 			resp["headers"].(object)[name] = object{"$ref": "#/components/headers/" + name}
@@ -113,20 +112,26 @@ func (s *schemas) responses(r route.Route) object {
 		byStatus[status] = append(byStatus[status], string(c))
 	}
 	for status, codes := range byStatus {
-		all[strconv.Itoa(status)] = refusal(status, codes)
+		all[strconv.Itoa(status)] = s.refusal(r.Shape, status, codes)
 	}
 	return all
 }
 
-// refusal returns the answer of a status, with the codes that it can have.
-func refusal(status int, codes []string) object {
+// refusal returns the answer of a status, with the codes that it can have. A shape
+// other than a problem may not tell them; its description does.
+func (s *schemas) refusal(shape api.Shape, status int, codes []string) object {
 	slices.Sort(codes)
+	if shape == nil {
+		shape = api.Problem{}
+	}
+	schema := s.of(reflect.TypeOf(shape))
+	if _, ok := shape.(api.Problem); ok {
+		schema = object{"allOf": []object{schema, {"properties": object{"code": object{"enum": codes}}}}}
+	}
 	o := object{
 		"description": fmt.Sprintf("%s: %s", http.StatusText(status), strings.Join(codes, ", ")),
 		"headers":     object{"X-Request-Id": object{"$ref": "#/components/headers/X-Request-Id"}},
-		"content": object{"application/problem+json": object{"schema": object{
-			"allOf": []object{{"$ref": "#/components/schemas/Problem"}, {"properties": object{"code": object{"enum": codes}}}},
-		}}},
+		"content":     object{shape.MediaType(): object{"schema": schema}},
 	}
 	switch status {
 	case http.StatusUnauthorized:
@@ -140,11 +145,14 @@ func refusal(status int, codes []string) object {
 // successes returns the statuses that an answer can have, with the headers that
 // it then has: those that it says itself, with each of its hidden flags clear
 // and set.
-func successes(resp any) map[int]http.Header {
-	if resp == nil {
+func successes(r route.Route) map[int]http.Header {
+	switch {
+	case r.Resp == nil && r.Kind == route.Events:
+		return map[int]http.Header{http.StatusOK: nil}
+	case r.Resp == nil:
 		return map[int]http.Header{http.StatusNoContent: nil}
 	}
-	v := reflect.New(reflect.TypeOf(resp)).Elem()
+	v := reflect.New(reflect.TypeOf(r.Resp)).Elem()
 	says, ok := v.Addr().Interface().(interface{ Status() (int, http.Header) })
 	if !ok {
 		return map[int]http.Header{http.StatusOK: nil}

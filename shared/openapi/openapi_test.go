@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"maps"
+	"net/http"
 	"os"
 	"reflect"
 	"regexp"
@@ -185,6 +186,43 @@ func TestAnswers(t *testing.T) {
 	content := stream.(map[string]any)["content"].(map[string]any)
 	if content["application/json"] == nil || content["text/event-stream"] == nil {
 		t.Errorf("inbox.read answers with %v; want JSON and events", content)
+	}
+}
+
+// A fault is a protocol's own form of an error.
+type fault struct {
+	Message string `json:"message" doc:"What was wrong."`
+}
+
+func (fault) MediaType() string                    { return "application/vnd.fault+json" }
+func (fault) Of(e *api.Error, _ ident.Request) any { return fault{e.Detail} }
+
+// An accepted is an answer of 202 that says where the outcome will be.
+type accepted struct{}
+
+func (accepted) Status() (int, http.Header) {
+	return http.StatusAccepted, http.Header{"Location": {""}}
+}
+
+// A protocol of its own can be described: a stream without a page, an answer that
+// comes later, and errors in a form of its own.
+func TestRoom(t *testing.T) {
+	r := route.Route{Op: "later.x", Method: http.MethodPatch, Path: "/later", Access: route.Any, Resp: accepted{}, Shape: fault{}}
+	stream := r
+	stream.Method, stream.Resp, stream.Kind = http.MethodGet, nil, route.Events
+	stream.Stream = route.Stream{Events: []route.Event{{Name: "tick", Data: fault{}}}, Doc: `an event "tick".`}
+	for _, tt := range []struct {
+		status, want string
+		of           route.Route
+	}{
+		{"202", `"headers":{"Location":{"$ref":"#/components/headers/Location"},`, r},
+		{"403", `"content":{"application/vnd.fault+json":{"schema":{"$ref":"#/components/schemas/fault"}}},"description":"Forbidden: forbidden"`, r},
+		{"200", `"content":{"text/event-stream":{"schema":{"description":"Server-sent events: an event \"tick\". `, stream},
+	} {
+		got, err := json.Marshal(openapi.Operation(tt.of)["responses"].(map[string]any)[tt.status])
+		if err != nil || !strings.Contains(string(got), tt.want) {
+			t.Errorf("%s of %s: %s, %v; want %s in it", tt.status, tt.of.Method, got, err, tt.want)
+		}
 	}
 }
 

@@ -71,14 +71,26 @@ func securitySchemes() object {
 	return used
 }
 
+// headers returns those of every answer, and those that a success has.
 func headers() object {
 	text := func(doc string) object { return object{"description": doc, "schema": object{"type": "string"}} }
-	return object{
-		"X-Request-Id":        text("The id of this request: the one that was sent, or a new one."),
-		"Retry-After":         object{"description": "Seconds after which a repeat may succeed; absent with outcome: unknown.", "schema": object{"type": "integer", "minimum": 0}},
-		"WWW-Authenticate":    text("How to send a credential."),
-		"Idempotent-Replayed": object{"description": "true: an earlier request with this id was stored, and this is its answer.", "schema": object{"type": "string", "const": "true"}},
+	of := object{
+		"X-Request-Id":     text("The id of this request: the one that was sent, or a new one."),
+		"Retry-After":      object{"description": "Seconds after which a repeat may succeed; absent with outcome: unknown.", "schema": object{"type": "integer", "minimum": 0}},
+		"WWW-Authenticate": text("How to send a credential."),
 	}
+	successful := object{
+		"Idempotent-Replayed": object{"description": "true: an earlier request with this id was stored, and this is its answer.", "schema": object{"type": "string", "const": "true"}},
+		"Location":            text("Where what was made, or accepted, is found."),
+	}
+	for _, r := range route.Table {
+		for _, header := range successes(r) {
+			for name := range header {
+				of[name] = successful[name]
+			}
+		}
+	}
+	return of
 }
 
 func parameters() object {

@@ -24,6 +24,7 @@ type Route struct {
 	Req    any        // zero value of the body and of the path:"...", query:"..." and header:"..." fields; nil if there is none
 	Resp   any        // zero value of the body of a success; nil if there is none
 	Codes  []api.Code // of problems that it has beyond those that follow from Method, Access and Req
+	Shape  api.Shape  // of its errors; nil: api.Problem{}
 	Stream Stream     // of Events: what it brings when it is followed
 	Doc    string     // one sentence, shown in OpenAPI and by the CLI
 	Fresh  int        // seconds for which anybody may keep a success; 0: nobody may
@@ -63,7 +64,7 @@ type Kind int
 // The kinds.
 const (
 	Unary  Kind = iota // one JSON answer
-	Events             // JSON, or server-sent events if asked for
+	Events             // JSON, or server-sent events if asked for; without Resp, these always
 	Socket             // a WebSocket
 )
 

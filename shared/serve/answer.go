@@ -76,15 +76,23 @@ func (c *call) problem(err error) {
 	buf := c.buffer()
 	defer c.release(buf)
 	*buf = c.appendProblem(*buf, e)
-	c.send(e.Trait().Status, "application/problem+json", "no-store", *buf)
+	c.send(e.Trait().Status, c.shape().MediaType(), "no-store", *buf)
 }
 
 func (c *call) appendProblem(b []byte, e *api.Error) []byte {
-	out, err := strictjson.Append(b, e.Problem(c.id))
+	out, err := strictjson.Append(b, c.shape().Of(e, c.id))
 	if err != nil {
 		panic("serve: a problem document can't be encoded: " + err.Error())
 	}
 	return out
+}
+
+// shape returns how errors of the call stand on the wire.
+func (c *call) shape() api.Shape {
+	if c.endpoint != nil && c.endpoint.route.Shape != nil {
+		return c.endpoint.route.Shape
+	}
+	return api.Problem{}
 }
 
 // note keeps for the log what the call ended with, and returns what the caller

@@ -1,12 +1,18 @@
 package serve_test
 
 import (
+	"encoding/json"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"agentchat/shared/env"
+	"agentchat/shared/openapi"
 	"agentchat/shared/route"
 )
 
@@ -56,6 +62,22 @@ func TestPreflight(t *testing.T) {
 		if !strings.Contains(headers, want) {
 			t.Errorf("Access-Control-Allow-Headers = %q; want %s in it", headers, want)
 		}
+	}
+}
+
+// Whatever header an answer is described with can be read by a page, but that of browsers themselves.
+func TestHeadersAreExposed(t *testing.T) {
+	var doc struct {
+		Components struct{ Headers map[string]any }
+	}
+	if err := json.Unmarshal(openapi.Document("test"), &doc); err != nil {
+		t.Fatal(err)
+	}
+	h := every(newWorld(t, env.Config{Origins: []string{app}}).Env, func(string) {})
+	exposed := strings.Split(do(h, http.MethodGet, "/healthz", "", "", "Origin", app).Header().Get("Access-Control-Expose-Headers"), ", ")
+	delete(doc.Components.Headers, "WWW-Authenticate")
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(doc.Components.Headers)), exposed); diff != "" {
+		t.Errorf("exposed headers (-described +exposed):\n%s", diff)
 	}
 }
 

@@ -44,10 +44,14 @@ type endpoint struct {
 // on one whose request is not of the table's type, and on an Env that tells nobody
 // apart for a family that must.
 func Mux(e *env.Env, family string, ops map[string]Op) http.Handler {
-	routes := route.In(family)
 	if e.Auth == nil && !route.Open(family) {
 		panic("serve: family " + family + " asks for credentials, and nothing checks them")
 	}
+	return bound(e, family, route.In(family), ops)
+}
+
+// bound returns a mux of the routes of a family, with their ops.
+func bound(e *env.Env, family string, routes []route.Route, ops map[string]Op) *mux {
 	if len(routes) != len(ops) {
 		panic(fmt.Sprintf("serve: family %s has %d operations in the table, not %d", family, len(routes), len(ops)))
 	}

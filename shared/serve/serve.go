@@ -48,7 +48,8 @@ func Unary[Q, R any](f func(context.Context, auth.Caller, *Q) (*R, error)) Op {
 
 // Events is an operation that answers a page as JSON, or follows over SSE if
 // the request says follow=true or accepts text/event-stream and does not say
-// follow=false. page is as of Unary.
+// follow=false. page is as of Unary, and nil if the route has no Resp: it then
+// always follows.
 //
 // follow yields batches of events, the first as soon as it knows that it can
 // follow at all, empty if there is nothing yet. An error in place of the first
@@ -68,7 +69,7 @@ func Events[Q, R any](
 		if err := c.decode(q); err != nil {
 			return err
 		}
-		if !c.wantsStream() {
+		if c.endpoint.route.Resp != nil && !c.wantsStream() {
 			return answer(ctx, c, q, guarded(c, page))
 		}
 		return c.stream(ctx, func(ctx context.Context) iter.Seq2[[]sse.Event, error] { return follow(ctx, c.by, q) })

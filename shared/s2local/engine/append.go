@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"agentchat/shared/stream"
 )
@@ -22,7 +23,8 @@ type Input struct {
 // durable tail, not before End.
 type Ack struct{ Start, End, Tail stream.Position }
 
-// A Pending is an append that was submitted; Wait returns its outcome.
+// A Pending is an append that was submitted. Its outcome is told 5.25 s after that at
+// the latest: then as ErrLate, and the append may still be made.
 type Pending struct {
 	e      *Engine
 	key    streamKey
@@ -38,7 +40,10 @@ type Pending struct {
 	state *state
 	ack   Ack
 	err   error
-	done  chan struct{}
+
+	told atomic.Bool // who sets it closes done
+	gone error       // why nobody knows the outcome, which is not to be looked at then
+	done chan struct{}
 }
 
 // Append submits in and waits for its outcome. If ctx ends first, the append may
@@ -72,22 +77,24 @@ func (e *Engine) Submit(basin, name string, in Input) *Pending {
 func (p *Pending) Wait(ctx context.Context) (Ack, error) {
 	select {
 	case <-p.done:
-		return p.ack, p.err
-	default:
-	}
-	select {
-	case <-p.done:
-		return p.ack, p.err
-	case <-p.e.ended:
+		return p.Outcome()
 	case <-ctx.Done():
-		return Ack{}, fmt.Errorf("append: %w", ctx.Err())
 	}
 	select { // the outcome came with the end
 	case <-p.done:
-		return p.ack, p.err
+		return p.Outcome()
 	default:
-		return Ack{}, p.e.err()
+		return Ack{}, fmt.Errorf("append: %w", ctx.Err())
 	}
+}
+
+// Outcome waits for the outcome.
+func (p *Pending) Outcome() (Ack, error) {
+	<-p.done
+	if p.gone != nil {
+		return Ack{}, p.gone
+	}
+	return p.ack, p.err
 }
 
 // Done is closed when Wait will not wait.
@@ -149,7 +156,16 @@ func (p *Pending) settle(err error) {
 		p.ack = Ack{}
 	}
 	p.state, p.entries = nil, nil
-	close(p.done)
+	if p.told.CompareAndSwap(false, true) {
+		close(p.done)
+	}
+}
+
+func (p *Pending) giveUp(err error) {
+	if p.told.CompareAndSwap(false, true) {
+		p.gone = err
+		close(p.done)
+	}
 }
 
 func (p *Pending) stage(g *group) {

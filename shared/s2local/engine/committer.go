@@ -12,7 +12,7 @@ import (
 type committer struct {
 	e      *Engine
 	number uint64 // the last one given to a stream or a basin
-	tasks  []task
+	tasks  []queued
 	group  group
 }
 
@@ -28,18 +28,18 @@ func (c *committer) run() {
 			size += t.weight()
 		}
 		c.commit(c.tasks)
-		clear(c.tasks)
 		c.e.queue.settled(size)
+		clear(c.tasks)
 		c.e.evict()
 	}
 }
 
-func (c *committer) commit(tasks []task) {
+func (c *committer) commit(tasks []queued) {
 	g := &c.group
 	g.begin(c)
 	for _, t := range tasks {
 		t.stage(g)
-		g.tasks = append(g.tasks, t)
+		g.tasks = append(g.tasks, t.task)
 	}
 	g.finish()
 }

@@ -150,6 +150,7 @@ func (e *Engine) end(err error) bool {
 		return false
 	}
 	close(e.ended)
+	e.queue.fail(err)
 	e.reg.mu.Lock()
 	for _, st := range e.reg.streams {
 		st.mu.Lock()

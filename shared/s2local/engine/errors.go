@@ -8,8 +8,8 @@ import (
 )
 
 // What a caller must tell apart; test with errors.Is. An append or a change
-// that gives one of them has written nothing, except for ErrStorage, after
-// which it may be found by the next Open.
+// that gives one of them has written nothing, except for ErrLate, which may yet be
+// written, and ErrStorage, after which it may be found by the next Open.
 //
 // A condition that does not hold is *stream.FencedError or *stream.PositionError.
 var (
@@ -20,6 +20,7 @@ var (
 	ErrDeleted        = errors.New("stream was deleted")  // under a Stream that was opened before
 	ErrClosed         = errors.New("engine is closed")    // refused
 	ErrBusy           = errors.New("engine is busy")      // refused: too much is queued, and the disk takes nothing
+	ErrLate           = errors.New("no outcome in time")  // of an append: the disk takes nothing
 	ErrStorage        = errors.New("storage has failed")  // nothing works until the engine is opened again
 	ErrLocked         = errors.New("data folder is busy") // another process has it open
 )

@@ -61,7 +61,7 @@ func (f *logFile) Write(b []byte) (int, error) {
 // grows by what is written.
 func (f *logFile) grow() {
 	f.size = f.written + logStep - f.written%logStep
-	if _, err := f.File.WriteAt(zeros[:f.size-f.written], f.written); err != nil {
+	if _, err := f.WriteAt(zeros[:f.size-f.written], f.written); err != nil {
 		f.size = math.MaxInt64
 	}
 }

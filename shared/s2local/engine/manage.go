@@ -34,6 +34,7 @@ type change struct {
 
 func (c *change) stage(g *group) { c.err = c.do(g) }
 func (c *change) weight() int    { return 1 << 10 }
+func (c *change) giveUp(error)   {} // who waits has an end of his own
 func (c *change) settle(err error) {
 	if err != nil {
 		c.err = err

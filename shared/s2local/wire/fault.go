@@ -38,6 +38,7 @@ const (
 	other           = "other"
 	notImplemented  = "not_implemented"
 	unavailable     = "unavailable"
+	upstreamTimeout = "upstream_timeout"
 	serverDraining  = "server_draining" // what was not acknowledged was not and will not be written
 	clientHangup    = "client_hangup"
 	clientHangupNum = 499
@@ -59,6 +60,8 @@ func statusOf(code string) int {
 		return http.StatusNotImplemented
 	case unavailable, serverDraining:
 		return http.StatusServiceUnavailable
+	case upstreamTimeout:
+		return http.StatusGatewayTimeout
 	case clientHangup:
 		return clientHangupNum
 	}
@@ -142,6 +145,8 @@ func faultOf(err error) *fault {
 		return faultf(unavailable, "the store is closed")
 	case errors.Is(err, engine.ErrBusy):
 		return faultf(unavailable, "the store is busy")
+	case errors.Is(err, engine.ErrLate):
+		return faultf(upstreamTimeout, "the disk does not answer; the append may be made yet")
 	case errors.Is(err, engine.ErrStorage):
 		return faultf(storage, "the store has failed and must be opened again")
 	}

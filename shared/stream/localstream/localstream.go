@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"sync"
 	"time"
 
 	"agentchat/shared/s2local/engine"
@@ -23,7 +22,6 @@ import (
 type Store struct {
 	engine *engine.Engine
 	base   string
-	timers sync.Pool // of *time.Timer, stopped
 }
 
 var _ stream.Store = (*Store)(nil)
@@ -38,35 +36,11 @@ func (s *Store) Append(ctx context.Context, name stream.Name, in stream.Batch) (
 	if ctx.Err() != nil { // nothing was submitted
 		return stream.Ack{}, fmt.Errorf("%w: %w", stream.ErrUnavailable, canceled(ctx, "append to", name))
 	}
-	p := s.engine.Submit(s.basin(name.Basin()), name.String(), engine.Input{Records: in.Records, At: in.At, Token: in.Token})
-	late := s.timer()
-	defer s.release(late)
-	select {
-	case <-p.Done():
-	case <-s.engine.Failed():
-	case <-late.C:
-		return stream.Ack{}, changed(context.DeadlineExceeded, "append to", name.String())
-	}
-	ack, err := p.Wait(context.Background()) //nolint:contextcheck // does not wait
+	ack, err := s.engine.Submit(s.basin(name.Basin()), name.String(), engine.Input{Records: in.Records, At: in.At, Token: in.Token}).Outcome()
 	if err != nil {
 		return stream.Ack{}, changed(err, "append to", name.String())
 	}
 	return stream.Ack{First: ack.Start.Seq, Next: ack.End.Seq, Timestamp: ack.End.Timestamp}, nil
-}
-
-// timer returns a timer of patience, used before if possible: every send needs one.
-func (s *Store) timer() *time.Timer {
-	if t, ok := s.timers.Get().(*time.Timer); ok {
-		t.Reset(patience)
-		return t
-	}
-	return time.NewTimer(patience)
-}
-
-// release takes a timer back. A stopped one sends nothing any more.
-func (s *Store) release(t *time.Timer) {
-	t.Stop()
-	s.timers.Put(t)
 }
 
 // patience is how long a store may keep its callers waiting.
@@ -200,7 +174,7 @@ func read(err error, name stream.Name) error {
 
 // changed is err of a call that may change something.
 func changed(err error, what, name string) error {
-	if errors.Is(err, engine.ErrStorage) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, engine.ErrStorage) || errors.Is(err, engine.ErrLate) || errors.Is(err, context.DeadlineExceeded) {
 		return failed(what, name, fmt.Errorf("%w: %w", stream.ErrUnknown, err))
 	}
 	return failed(what, name, definite(err))

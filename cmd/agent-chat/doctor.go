@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 	"agentchat/shared/api"
 	"agentchat/shared/client"
 	"agentchat/shared/env"
+	"agentchat/shared/signed"
 )
 
 // maxSkew is how far clocks may be apart before people are puzzled by times. Nothing
@@ -31,10 +35,10 @@ type finding struct {
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", Short: "Check URL, token, store, clock and limits, and say what to do", Args: takes(0, 0),
-		Long: `Check, from this side, that the server can be reached, that its store works, that the
-token is known to it, that clocks agree, what its limits are, whether the agent in
-AGENT_CHAT_AGENT is registered, and whether the token in AGENT_CHAT_ADMIN_TOKEN opens
-the monitor. It changes nothing.
+		Long: `Check, from this side, that the server can be reached, that its store works, that clocks
+agree, that chats can be signed, that the token is known, what the limits are, whether the
+agent in AGENT_CHAT_AGENT is registered, and whether the token in AGENT_CHAT_ADMIN_TOKEN
+opens the monitor. It changes nothing.
 
 The exit status is 0 if all is well, else that of the first failure.`,
 		Example: "  agent-chat doctor\n  agent-chat doctor --url https://chat.example.net --json",
@@ -86,11 +90,12 @@ func (a *app) examine(ctx context.Context, conf env.ClientConfig) error {
 		return quiet{first}
 	}
 	check("transport", func() (string, bool, error) { return transportOf(conf.URL) })
-	check("clock", func() (string, bool, error) { return clockOf(skew) })
-	check("store", func() (string, bool, error) {
-		_, err := c.Ready(ctx)
-		return "the store answers and is configured", false, err
-	})
+	ready, err := c.Ready(ctx)
+	check("clock", func() (string, bool, error) { return clockOf(skew, ready) })
+	check("store", func() (string, bool, error) { return "the store answers and is configured", false, err })
+	if signing, ok := signingOf(ctx, c, conf, ready); ok {
+		check("signing", signing)
+	}
 	check("token", func() (string, bool, error) { return tokenOf(ctx, c, conf) })
 	check("limits", func() (string, bool, error) { return limitsOf(ctx, c) })
 	if conf.Agent != "" && conf.Token != "" {
@@ -148,12 +153,82 @@ func transportOf(base string) (string, bool, error) {
 	return "plain HTTP to another machine: whoever is on the way reads the token; use https", true, nil
 }
 
-func clockOf(skew time.Duration) (string, bool, error) {
+// clockOf compares this machine's clock with the server's, of which ready may know
+// that it is not the store's.
+func clockOf(skew time.Duration, ready *api.Readiness) (string, bool, error) {
+	reason := ""
+	if part, ok := component(ready, api.ClockComponent); ok {
+		reason = part.Reason
+	}
 	// The Date header has whole seconds.
-	if skew = skew.Truncate(time.Second); skew.Abs() <= maxSkew {
+	if skew = skew.Truncate(time.Second); skew.Abs() > maxSkew {
+		reason = strings.TrimPrefix(reason+"; ", "; ") + fmt.Sprintf("differs from the server's by %v; set the clock of the one that is wrong", skew.Abs())
+	}
+	if reason == "" {
 		return "agrees with the server's", false, nil
 	}
-	return fmt.Sprintf("differs from the server's by %v; set the clock of the one that is wrong", skew.Abs()), true, nil
+	return reason, true, nil
+}
+
+// component returns what a server says of a part of it; false if it does not have that.
+func component(ready *api.Readiness, name api.ComponentName) (api.Component, bool) {
+	if ready == nil {
+		return api.Component{}, false
+	}
+	i := slices.IndexFunc(ready.Components, func(c api.Component) bool { return c.Name == name })
+	if i < 0 {
+		return api.Component{}, false
+	}
+	return ready.Components[i], true
+}
+
+const (
+	noChat     = "chat_00000000000000000000000000000000"
+	canSign    = "what is written to chats can be signed"
+	howToSign  = "; agent-chat signing-keys rotate adds a key that signs at once"
+	noValidKey = "none of the keys that are published is valid now: nothing is written to signed chats" + howToSign
+)
+
+// signingOf returns the check of the keys of signed chats: what the process that
+// answered says of them, or, where others have them, what they publish. There is
+// none where there are no chats, or no answer.
+func signingOf(ctx context.Context, c *client.Client, conf env.ClientConfig, ready *api.Readiness) (check func() (string, bool, error), ok bool) {
+	if ready == nil {
+		return nil, false
+	}
+	if part, ok := component(ready, api.SigningComponent); ok {
+		return func() (string, bool, error) {
+			if part.Status != api.OK {
+				return part.Reason + howToSign, true, nil
+			}
+			return canSign, false, nil
+		}, true
+	}
+	published, err := c.PublicKeys(ctx)
+	var keys *signed.Set
+	if err == nil {
+		keys, err = signed.ParseSet(published)
+	}
+	if err == nil && keys.Empty() {
+		// Those that were revoked are not published: a server that has them has chats.
+		_, asked := c.Chat(ctx, api.ChatRequest{Chat: noChat, AgentID: cmp.Or(conf.Agent, "doctor")})
+		if e, ok := errors.AsType[*client.Error](asked); !ok || e.Problem.Code != api.ChatNotFound {
+			return nil, false
+		}
+	}
+	return func() (string, bool, error) {
+		if err != nil {
+			return "", false, err
+		}
+		now := time.Now()
+		valid := slices.ContainsFunc(keys.Keys(), func(k *signed.Key) bool {
+			return k.Alg == signed.ES256 && !k.Revoked && !now.Before(k.NotBefore) && (k.NotAfter.IsZero() || !now.After(k.NotAfter))
+		})
+		if !valid {
+			return noValidKey, true, nil
+		}
+		return canSign, false, nil
+	}, true
 }
 
 func tokenOf(ctx context.Context, c *client.Client, conf env.ClientConfig) (string, bool, error) {

@@ -2,11 +2,14 @@ package service
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"agentchat/shared/api"
 	"agentchat/shared/auth"
 	"agentchat/shared/env"
+	"agentchat/shared/signed"
+	"agentchat/shared/stream"
 )
 
 const (
@@ -30,8 +33,10 @@ func newChecker(e *env.Env) *checker {
 	return c
 }
 
-// ready fails while the process ends, too, so that nothing new is sent to it.
-func (c *checker) ready(ctx context.Context, _ auth.Caller, _ *struct{}) (*api.Health, error) {
+// ready fails while the process ends, too, so that nothing new is sent to it. What
+// only part of the calls needs does not make it fail: every process has the same
+// keys, and to send all calls away would help nobody.
+func (c *checker) ready(ctx context.Context, _ auth.Caller, _ *struct{}) (*api.Readiness, error) {
 	select {
 	case <-c.Draining:
 		return nil, api.Errorf(api.Unavailable, "this server is about to end")
@@ -40,7 +45,41 @@ func (c *checker) ready(ctx context.Context, _ auth.Caller, _ *struct{}) (*api.H
 	if err := c.check(ctx); err != nil {
 		return nil, api.Errorf(api.Unavailable, "the store can't be reached, or its basins are not configured").Because(err)
 	}
-	return &api.Health{Status: "ok", Version: c.Config.Version}, nil
+	answer := &api.Readiness{Status: api.OK, Version: c.Config.Version, Components: []api.Component{{Name: api.StoreComponent, Status: api.OK}}}
+	add := func(name api.ComponentName, reason string) {
+		part := api.Component{Name: name, Status: api.OK, Reason: reason}
+		if reason != "" {
+			part.Status, answer.Status = api.Degraded, api.Degraded
+		}
+		answer.Components = append(answer.Components, part)
+	}
+	if !c.Keys.Empty() {
+		add(api.SigningComponent, unsigned(c.Keys.Unready(signed.ES256, c.Now())))
+	}
+	if clock, ok := c.Store.(stream.Clock); ok {
+		add(api.ClockComponent, apart(clock.Ahead()))
+	}
+	return answer, nil
+}
+
+// unsigned says why chats can't be written to, or "".
+func unsigned(err error) string {
+	if err == nil {
+		return ""
+	}
+	return "nothing is written to signed chats: " + err.Error()
+}
+
+// apart says how far this machine's clock is from the store's, or "" if that is near enough.
+func apart(ahead time.Duration) string {
+	if ahead.Abs() <= signed.MaxSkew {
+		return ""
+	}
+	way := "ahead of"
+	if ahead < 0 {
+		way = "behind"
+	}
+	return fmt.Sprintf("this server's clock is %v %s the store's: what it signs does not verify", ahead.Abs().Round(time.Second), way)
 }
 
 func (c *checker) check(ctx context.Context) error {

@@ -13,9 +13,10 @@ func (c *Client) Health(ctx context.Context) (*api.Health, error) {
 	return do[api.Health](ctx, c, "service.health", nil, true)
 }
 
-// Ready reports whether the server's store can be reached and is configured.
-func (c *Client) Ready(ctx context.Context) (*api.Health, error) {
-	return do[api.Health](ctx, c, "service.ready", nil, true)
+// Ready reports whether the server's store can be reached and is configured: if
+// not, it is an error; and how its other components are.
+func (c *Client) Ready(ctx context.Context) (*api.Readiness, error) {
+	return do[api.Readiness](ctx, c, "service.ready", nil, true)
 }
 
 // Limits returns every limit of the server.

@@ -47,6 +47,8 @@ func words() map[reflect.Type]word {
 			"type": []string{"string", "null"}, "pattern": `^(0|[1-9][0-9]{0,19})$`, "description": "A position, or none.",
 		}},
 		reflect.TypeFor[api.Permission]():       {"Permission", object{"type": "string", "enum": api.Permissions(), "description": "Whether one party of a chat may send to the other."}},
+		reflect.TypeFor[api.Condition]():        {"Condition", object{"type": "string", "enum": api.Conditions(), "description": "How a server or a component is. What is degraded answers calls, and some of them not as it should."}},
+		reflect.TypeFor[api.ComponentName]():    {"ComponentName", object{"type": "string", "enum": api.ComponentNames(), "description": "A part of a server that may fail by itself."}},
 		reflect.TypeFor[api.PIIPolicy]():        {"PIIPolicy", object{"type": "string", "enum": api.PIIPolicies(), "description": "What is done with personal data in what is sent."}},
 		reflect.TypeFor[api.OperationOutcome](): {"OperationOutcome", object{"type": "string", "enum": api.OperationOutcomes(), "description": "Whether an operation is stored."}},
 		reflect.TypeFor[api.Time]():             {"Time", object{"type": "string", "format": "date-time", "description": "RFC 3339; answered in UTC with Z and milliseconds."}},

@@ -24,8 +24,8 @@ var serviceRoutes = []Route{
 	},
 	{
 		Op: "service.ready", Method: http.MethodGet, Path: "/readyz", Access: Public,
-		Resp: api.Health{}, Codes: []api.Code{api.Unavailable},
-		Doc: "Say whether the store can be reached and is configured.",
+		Resp: api.Readiness{}, Codes: []api.Code{api.Unavailable},
+		Doc: "Say whether the store can be reached and is configured, and what else is not as it should be.",
 	},
 }
 

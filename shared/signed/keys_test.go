@@ -277,6 +277,53 @@ func TestParsePEM(t *testing.T) {
 
 // Secrets differ by purpose and by key, and the one for new things waits as a
 // signing key does.
+// A set that can sign nothing says why, and what it says names no key.
+func TestUnready(t *testing.T) {
+	key := func(alg signed.Alg, from time.Time) *signed.Key {
+		k, err := signed.NewKey(alg, from, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	revoked := func(s *signed.Set) *signed.Set {
+		for _, k := range s.Keys() {
+			s, _ = s.Revoke(k.ID)
+		}
+		return s
+	}
+	good := set(key(signed.ES256, noon)).WithSecret(noon)
+	ended := key(signed.ES256, noon)
+	ended.NotAfter = noon.Add(time.Hour)
+	for _, c := range []struct {
+		name string
+		set  *signed.Set
+		want string // "": it can
+	}{
+		{"one that signs", good, ""},
+		{"one that signs beside one that does not", revoked(good).With(key(signed.ES256, noon)), ""},
+		{"nothing", set(), "the set has no symmetric key"},
+		{"no symmetric key", set(key(signed.ES256, noon)), "the set has no symmetric key"},
+		{"only a symmetric key", set().WithSecret(noon), "the set has no key that signs with ES256"},
+		{"revoked", revoked(good), "no key of the set can sign with ES256: 1 revoked"},
+		{"ended", set(ended).WithSecret(noon), "no key of the set can sign with ES256: 1 past its end"},
+		{"to come", set(key(signed.ES256, noon.Add(48*time.Hour))).WithSecret(noon), "no key of the set can sign with ES256: 1 not valid yet"},
+		{"public", parseSet(t, string(good.Public())).WithSecret(noon), "no key of the set can sign with ES256: 1 without its private half"},
+		{"all of it", revoked(good).With(ended).With(key(signed.EdDSA, noon)), "no key of the set can sign with ES256: 1 revoked, 1 past its end, 1 of another algorithm"},
+	} {
+		got := ""
+		if err := c.set.Unready(signed.ES256, noon.Add(24*time.Hour)); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q; want %q", c.name, got, c.want)
+		}
+	}
+	if !set().Empty() || good.Empty() || set().WithSecret(noon).Empty() {
+		t.Error("a set is empty that has a key, or the reverse")
+	}
+}
+
 func TestSecrets(t *testing.T) {
 	if s := set().Secrets("x", noon); len(s) != 0 {
 		t.Errorf("an empty set has %d secrets", len(s))

@@ -5,8 +5,10 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -49,6 +51,48 @@ func (s *Set) Key(id string) (*Key, bool) {
 // Complete reports whether the set has what a server of chats needs: a key that
 // signs, or once did, and a symmetric key.
 func (s *Set) Complete() bool { return len(s.keys) > 0 && len(s.secrets) > 0 }
+
+// Empty reports whether there is no key in the set at all.
+func (s *Set) Empty() bool { return len(s.keys) == 0 && len(s.secrets) == 0 }
+
+// Unready returns why no record can be signed with alg at the time now, or nothing
+// authenticated; nil if both can. It names no key.
+func (s *Set) Unready(alg Alg, now time.Time) error {
+	if len(s.secrets) == 0 {
+		return errors.New("the set has no symmetric key")
+	}
+	if _, err := s.Signer(alg, now); err == nil {
+		return nil
+	}
+	var revoked, early, ended, public, other int
+	for _, k := range s.keys {
+		switch {
+		case k.Alg != alg:
+			other++
+		case k.Revoked:
+			revoked++
+		case k.usable(alg, now) != nil && now.Before(k.NotBefore):
+			early++
+		case k.usable(alg, now) != nil:
+			ended++
+		default:
+			public++
+		}
+	}
+	why := []string{}
+	for _, w := range []struct {
+		n    int
+		what string
+	}{{revoked, "revoked"}, {ended, "past its end"}, {early, "not valid yet"}, {public, "without its private half"}, {other, "of another algorithm"}} {
+		if w.n > 0 {
+			why = append(why, fmt.Sprintf("%d %s", w.n, w.what))
+		}
+	}
+	if len(why) == 0 {
+		return fmt.Errorf("the set has no key that signs with %s", alg)
+	}
+	return fmt.Errorf("no key of the set can sign with %s: %s", alg, strings.Join(why, ", "))
+}
 
 // Keys returns the keys, oldest first.
 func (s *Set) Keys() []*Key { return slices.Clone(s.keys) }

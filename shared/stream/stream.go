@@ -108,6 +108,14 @@ type Store interface {
 	Check(ctx context.Context) error
 }
 
+// A Clock is a Store whose clock is not this machine's.
+type Clock interface {
+	// Ahead returns how far this machine's clock is ahead of the store's, as the
+	// store's answers told last: less than 0 if it is behind, and 0 if what they
+	// told does not tell the two apart, or if there was none.
+	Ahead() time.Duration
+}
+
 // A Batch is what one Append adds.
 type Batch struct {
 	Records []Record // 1 to MaxBatchRecords

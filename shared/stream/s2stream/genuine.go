@@ -19,7 +19,10 @@ import (
 //
 // A read session has a transport of the SDK's own. There every frame must parse,
 // and a read through this one judges the position whenever a session ends.
-type genuine struct{ *http.Transport }
+type genuine struct {
+	*http.Transport
+	clock *clock // is told the dates of answers
+}
 
 // errForeign says that an answer is not S2's.
 var errForeign = errors.New("an answer that is not S2's")
@@ -28,6 +31,7 @@ const maxTail = 4 << 10 // bytes of an answer that tells a tail
 
 // RoundTrip implements http.RoundTripper.
 func (g genuine) RoundTrip(r *http.Request) (*http.Response, error) {
+	began := g.clock.now()
 	res, err := g.Transport.RoundTrip(r)
 	if err != nil || res.StatusCode >= 400 {
 		return res, err
@@ -36,6 +40,7 @@ func (g genuine) RoundTrip(r *http.Request) (*http.Response, error) {
 		_ = res.Body.Close() // what is left of it does not matter
 		return nil, fmt.Errorf("%w: %d: %w", errForeign, res.StatusCode, err)
 	}
+	g.clock.dated(r.Context(), res.Header, began)
 	return res, nil
 }
 

@@ -34,7 +34,8 @@ type Options struct {
 	Sweep   time.Duration // the shortest pause between two sweeps of a Watch; 0: 250 ms
 	Within  time.Duration // how late a Watch may tell of what others write, as long as S2 answers fast enough; 0: 5 s
 
-	Log *slog.Logger // nil: slog.Default
+	Now func() time.Time // this machine's clock, which S2's is compared with; nil: time.Now
+	Log *slog.Logger     // nil: slog.Default
 }
 
 const (
@@ -53,6 +54,7 @@ type Store struct {
 	o      Options
 	client *s2.Client
 	http   *http.Client
+	clock  *clock
 
 	mu     sync.Mutex
 	sweeps map[stream.Prefix]*sweep // of the prefixes that are watched
@@ -80,14 +82,18 @@ func New(o Options) (*Store, error) {
 	if o.Within == 0 {
 		o.Within = defaultWithin
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
+	clock := &clock{now: o.Now, log: o.Log}
 	client := &http.Client{
 		// A redirect would carry a write somewhere else, and could repeat it.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		// No Timeout: each call brings a context that ends.
-		Transport: genuine{&http.Transport{
+		Transport: genuine{clock: clock, Transport: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: min(o.Timeout, 3*time.Second)}).DialContext,
 			MaxIdleConns:        2 * idleConns,
 			MaxIdleConnsPerHost: idleConns,
@@ -108,7 +114,7 @@ func New(o Options) (*Store, error) {
 		options.BaseURL = endpoint
 		options.MakeBasinBaseURL = func(string) string { return endpoint }
 	}
-	return &Store{o: o, client: s2.New(o.Token, options), http: client, sweeps: map[stream.Prefix]*sweep{}}, nil
+	return &Store{o: o, client: s2.New(o.Token, options), http: client, clock: clock, sweeps: map[stream.Prefix]*sweep{}}, nil
 }
 
 // parseEndpoint checks what the SDK would panic on, and takes away the trailing
@@ -150,6 +156,7 @@ func (s *Store) Append(ctx context.Context, name stream.Name, in stream.Batch) (
 		}
 		input.Records[i] = s2.AppendRecord{Headers: headers, Body: r.Body}
 	}
+	began := s.o.Now()
 	ack, err := call(ctx, s, writes, "append to "+name.String(), func(ctx context.Context) (*s2.AppendAck, error) {
 		return s.stream(name).Append(ctx, input)
 	})
@@ -160,6 +167,7 @@ func (s *Store) Append(ctx context.Context, name stream.Name, in stream.Batch) (
 	if next-first != uint64(len(in.Records)) || in.At != nil && first != *in.At {
 		return stream.Ack{}, fmt.Errorf("%w: append to %s: an ack of [%d,%d) for %d records", stream.ErrUnknown, name, first, next, len(in.Records))
 	}
+	s.clock.acknowledged(ctx, stream.Timestamp(ack.End.Timestamp), began)
 	s.moved(stream.Moved{Name: name, Tail: next})
 	return stream.Ack{First: first, Next: next, Timestamp: stream.Timestamp(ack.End.Timestamp)}, nil
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
-	"time"
 
 	"agentchat/shared/api"
 	"agentchat/shared/ident"
@@ -18,78 +16,6 @@ const (
 	maxPassed   = 10_000 // records that one batch passes over because of filters
 	maxFailures = 64     // reads of one batch that fail before it makes do with what it has
 )
-
-// A set is the inboxes that have something behind a reader's positions, and what
-// is held of their records.
-type set struct {
-	m       *Monitor
-	sources map[ident.Agent]*source
-	held    int // bytes
-	typical int // bytes that a read brought lately
-	each    int // bytes that every delivery has besides on a page: its cursor
-
-	patience time.Duration // what is lost to one inbox that does not answer; 0: no matter
-	probes   int           // under way
-
-	mu      sync.Mutex
-	answers []answer // of probes, until they are taken
-}
-
-// newSet returns a set, which counts as a reader until it is closed.
-func (m *Monitor) newSet() *set {
-	m.readers.Add(1)
-	return &set{m: m, sources: map[ident.Agent]*source{}, typical: typical}
-}
-
-func (w *set) close() { w.m.readers.Add(-1) }
-
-// share returns how many bytes w may hold.
-func (w *set) share() int {
-	return min(max(allHeld/int(w.m.readers.Load()), minHeld), maxHeld)
-}
-
-// shrink lets go of what is more than w's share: its reader may take its time,
-// while others have come.
-func (w *set) shrink() {
-	share := w.share()
-	for _, s := range w.sources {
-		if w.held <= share {
-			return
-		}
-		w.drop(s)
-	}
-}
-
-// add says that an inbox, of which all before next was read, has reached tail.
-func (w *set) add(agent ident.Agent, next, tail uint64) {
-	if s := w.sources[agent]; s != nil {
-		s.tail = max(s.tail, tail)
-	} else if next < tail {
-		w.sources[agent] = &source{agent: agent, next: next, tail: tail}
-	}
-}
-
-// drop lets go of what is held of s.
-func (w *set) drop(s *source) {
-	for _, e := range s.held {
-		w.held -= e.Metered()
-	}
-	s.held = nil
-}
-
-func (w *set) forget(s *source) {
-	w.drop(s)
-	delete(w.sources, s.agent)
-}
-
-// remember keeps the times of the first records that were not taken.
-func (w *set) remember() {
-	for _, s := range w.sources {
-		if at := (spot{s.agent, s.next}); s.known && !w.m.heads.Contains(at) {
-			w.m.heads.Add(at, s.head)
-		}
-	}
-}
 
 // A batch is what comes next of a set.
 type batch struct {
@@ -152,7 +78,7 @@ func (b *batch) look(ctx context.Context) {
 	slices.SortFunc(unknown, order) // all at time 0
 	unknown = unknown[:min(len(unknown), maxHeads)]
 	if len(unknown) > 0 {
-		b.read(ctx, unknown, (b.share()-b.held)/len(unknown), false)
+		b.read(ctx, unknown, b.room()/len(unknown), false)
 	}
 	for _, s := range b.sources {
 		if s.known {
@@ -166,7 +92,7 @@ func (b *batch) look(ctx context.Context) {
 func (b *batch) begin(ctx context.Context) {
 	if s := b.spent; s != nil {
 		b.spent = nil
-		b.read(ctx, []*source{s}, (b.share()-b.held)/(len(b.merge)+1), true)
+		b.read(ctx, []*source{s}, b.room()/(len(b.merge)+1), true)
 		if s.known {
 			heap.Push(&b.merge, s)
 		}
@@ -186,7 +112,7 @@ func (b *batch) begin(ctx context.Context) {
 
 // ahead reads the first in line, and those behind it that will be wanted too.
 func (b *batch) ahead(ctx context.Context) {
-	wanted := min(max(min(b.limit-len(b.found), (b.bytes-b.size)/max(b.typical, 1), (b.share()-b.held)/max(b.typical, 1)), 1), maxCalls)
+	wanted := min(max(min(b.limit-len(b.found), (b.bytes-b.size)/max(b.typical, 1), b.room()/max(b.typical, 1)), 1), maxCalls)
 	var sources []*source
 	for _, s := range b.line {
 		if len(sources) == wanted {
@@ -197,7 +123,7 @@ func (b *batch) ahead(ctx context.Context) {
 			s.known = false
 		}
 	}
-	b.read(ctx, sources, (b.share()-b.held)/(len(b.line)+len(b.merge)), true)
+	b.read(ctx, sources, b.room()/(len(b.line)+len(b.merge)), true)
 	b.line = slices.DeleteFunc(b.line, func(s *source) bool { return !s.known })
 	if b.moved {
 		slices.SortFunc(b.line, order)
@@ -221,7 +147,6 @@ func (b *batch) take() bool {
 		b.passed++
 	}
 	s.held = s.held[1:]
-	b.held -= e.Metered()
 	s.next = e.Seq + 1
 	b.touched[s.agent] = s.next
 	switch {
@@ -230,6 +155,7 @@ func (b *batch) take() bool {
 		heap.Fix(&b.merge, 0)
 		return true
 	case s.next < s.tail:
+		b.drop(s)
 		s.known, b.spent = false, s
 	default:
 		b.forget(s)

@@ -13,11 +13,8 @@ import (
 	"agentchat/shared/journal"
 )
 
-// The bounds of one batch of a stream.
-const (
-	followItems = 1000
-	followBytes = 1 << 20
-)
+// followItems is how many deliveries one batch of a stream has at most.
+const followItems = 1000
 
 // Follow yields pages without end: an empty one as soon as the cursor is known
 // to be good and the inboxes can be listed, then what is there, then what comes,
@@ -62,7 +59,7 @@ func (m *Monitor) follow(ctx context.Context, q *Query, yield func(*api.MonitorP
 	if err := f.wait(ctx, f.whole, 0); err != nil {
 		return err
 	}
-	w, selected := m.newSet(), q.selected()
+	w, selected := m.newSet(m.streams), q.selected()
 	defer w.close()
 	w.patience = patience
 	for begun := false; ; begun = true {
@@ -85,7 +82,7 @@ func (m *Monitor) follow(ctx context.Context, q *Query, yield func(*api.MonitorP
 			}
 			continue
 		}
-		b := w.next(ctx, q.filter(), followItems, followBytes)
+		b := w.next(ctx, q.filter(), followItems, w.batch())
 		if ctx.Err() != nil {
 			return journal.Unavailable(ctx.Err())
 		}

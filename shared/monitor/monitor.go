@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -61,11 +60,10 @@ func (q *Query) selected() func(ident.Agent) bool {
 type Monitor struct {
 	store stream.Store
 	now   func() time.Time
-	calls chan struct{} // one for each read under way
-	tries chan struct{} // one for each that is tried again
 	heads *lru.Cache[spot, stream.Timestamp]
 
-	readers atomic.Int64 // pages and streams under way
+	pages, streams *pool
+	tries          chan struct{} // one for each read that is tried again, of streams
 }
 
 // A spot is a record of an inbox. The times of some that were seen are kept, so
@@ -86,7 +84,7 @@ func New(store stream.Store, now func() time.Time) *Monitor {
 	if err != nil {
 		panic("monitor: " + err.Error()) // only for a size that is not positive
 	}
-	return &Monitor{store: store, now: now, calls: make(chan struct{}, maxCalls), tries: make(chan struct{}, allProbes), heads: heads}
+	return &Monitor{store: store, now: now, heads: heads, pages: newPool(), streams: newPool(), tries: make(chan struct{}, allProbes)}
 }
 
 // Page returns the deliveries behind the cursor, up to the limit or 4 MiB.
@@ -113,7 +111,7 @@ func (m *Monitor) Page(ctx context.Context, q Query) (*api.MonitorPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := m.newSet()
+	w := m.newSet(m.pages)
 	defer w.close()
 	for agent, tail := range tails {
 		if at := p.at[agent]; at > tail {
@@ -208,8 +206,8 @@ func (m *Monitor) few(ctx context.Context, agents []ident.Agent) (map[ident.Agen
 	for i, agent := range agents {
 		group.Go(func() error {
 			select {
-			case m.calls <- struct{}{}:
-				defer func() { <-m.calls }()
+			case m.pages.calls <- struct{}{}:
+				defer func() { <-m.pages.calls }()
 			case <-ctx.Done():
 				return nil // as below
 			}

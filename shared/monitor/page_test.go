@@ -1,17 +1,13 @@
 package monitor_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"reflect"
-	"runtime"
-	"runtime/metrics"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -349,106 +345,6 @@ func TestFleet(t *testing.T) {
 			t.Errorf("%d reads for 2410 records of 1205 inboxes", n)
 		}
 	})
-}
-
-// endless is a fleet of inboxes whose records are of 1 MiB, each made when it is read.
-type endless struct {
-	stream.Store
-	inboxes int
-	each    uint64
-	record  stream.Record
-}
-
-func (s *endless) Watch(context.Context, stream.Prefix) iter.Seq2[[]stream.Moved, error] {
-	return func(yield func([]stream.Moved, error) bool) {
-		moved := make([]stream.Moved, s.inboxes)
-		for i := range moved {
-			moved[i] = stream.Moved{Name: stream.Inbox(name(i)), Tail: s.each}
-		}
-		_ = yield(moved, nil) && yield(nil, nil)
-	}
-}
-
-func (s *endless) Read(ctx context.Context, n stream.Name, start stream.Start, limit stream.Limit) (stream.Page, error) {
-	if n == stream.Checkpoints() {
-		return s.Store.Read(ctx, n, start, limit)
-	}
-	r := s.record
-	r.Body = bytes.Clone(r.Body)
-	return stream.Page{Entries: []stream.Entry{{Seq: start.Seq, Timestamp: 1, Record: r}}, Tail: s.each}, nil
-}
-
-// What a page holds does not grow with the fleet, nor with what its inboxes hold.
-func TestMemory(t *testing.T) {
-	inner, closeStore := localstream.Memory()
-	defer closeStore()
-	m := monitor.New(&endless{inner, 2000, 1000, envelope(api.KindMessage, "alice", "id", 1<<20-512)}, nil)
-	var peak atomic.Uint64
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		for {
-			metrics.Read(samples)
-			peak.Store(max(peak.Load(), samples[0].Value.Uint64()))
-			select {
-			case <-stop:
-				return
-			case <-time.After(time.Millisecond):
-			}
-		}
-	}()
-	at := ""
-	for range 3 {
-		page, err := m.Page(t.Context(), monitor.Query{Cursor: at, Limit: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := len(page.Deliveries); n < 3 || n > 4 {
-			t.Fatalf("a page of %d MiB", n)
-		}
-		at = page.NextCursor
-	}
-	close(stop)
-	<-stopped
-	if got := peak.Load(); got > 64<<20 || got == 0 {
-		t.Errorf("%d MiB live while a page of 4 MiB was made", got>>20)
-	}
-}
-
-// What many streams hold whose readers stand still does not grow with their number.
-func TestMemoryOfMany(t *testing.T) {
-	inner, closeStore := localstream.Memory()
-	defer closeStore()
-	const readers = 40
-	m := monitor.New(&endless{inner, 200, 1000, envelope(api.KindMessage, "alice", "id", 1<<20-512)}, nil)
-	var reading sync.WaitGroup
-	standing, over := make(chan struct{}, readers), make(chan struct{})
-	for range readers {
-		reading.Go(func() {
-			for page, err := range m.Follow(t.Context(), monitor.Query{}) {
-				if err != nil {
-					t.Error(err)
-				}
-				if err != nil || len(page.Deliveries) > 0 {
-					standing <- struct{}{}
-					<-over
-					return
-				}
-			}
-		})
-	}
-	for range readers {
-		<-standing
-	}
-	var mem runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&mem)
-	close(over)
-	reading.Wait()
-	if got := mem.HeapAlloc >> 20; got > 192 {
-		t.Errorf("%d readers hold %d MiB", readers, got)
-	}
 }
 
 // A page is cut at 4 MiB as it travels: the cursor that each delivery has counts,

@@ -17,11 +17,7 @@ import (
 
 // The bounds of reading many inboxes.
 const (
-	maxCalls = 64        // of the store at once, of all monitors of a process
-	maxHeld  = 8 << 20   // bytes of records that one reader has read and not yet taken
-	allHeld  = 64 << 20  // of all readers of a process: each has an equal part of it
-	minHeld  = 1 << 20   // but not less than this
-	typical  = 512 << 10 // what a read is expected to bring before one has
+	maxCalls = 64 // of the store at once, of all readers of a pool
 	minPause = time.Second
 	maxPause = 16 * time.Second
 
@@ -38,6 +34,7 @@ type source struct {
 	head  stream.Timestamp // of the record at next, if known
 	known bool
 	held  []stream.Entry // from next on
+	size  int            // bytes of what was read with them: it goes when all have
 
 	after time.Time     // it could not be read: not again before this
 	pause time.Duration // between the last time and then; 0: it could be read
@@ -94,15 +91,19 @@ func (m *Monitor) fetch(ctx context.Context, calls chan struct{}, s *source, lim
 
 // read reads sources, each up to so many bytes, at the same time: as many at
 // once as there is room for what they bring. What there is no room for is read
-// again when its turn comes; the first is held if it is wanted.
+// again when its turn comes; the first is held if it is wanted. If it is not, all
+// that is to be known is when the first record of each came, which another reader
+// may have found out meanwhile, and nothing of what is held is needed.
 func (b *batch) read(ctx context.Context, sources []*source, bytes int, wanted bool) {
 	limit := stream.Limit{Bytes: min(max(bytes, 1), stream.MaxPageBytes)}
 	if b.filter.Kind == "" && b.filter.From == "" && b.filter.ConversationID == "" {
 		limit.Records = min(max(b.limit-len(b.found), 1), stream.MaxPageRecords)
 	}
 	for first := sources[0]; len(sources) > 0 && b.failures <= maxFailures && ctx.Err() == nil; {
-		share := b.share()
-		width := min(max(share/max(b.typical, 1), 1), maxCalls, len(sources))
+		if !wanted {
+			b.shrink()
+		}
+		width := min(max(b.share()/max(b.typical, 1), 1), maxCalls, len(sources))
 		var (
 			group errgroup.Group
 			mu    sync.Mutex // of b
@@ -110,11 +111,20 @@ func (b *batch) read(ctx context.Context, sources []*source, bytes int, wanted b
 		)
 		for _, s := range sources[:width] {
 			group.Go(func() error {
-				f := b.m.fetch(ctx, b.m.calls, s, limit, b.patience)
+				at := spot{s.agent, s.next}
+				if !wanted {
+					if s.head, s.known = b.m.heads.Peek(at); s.known {
+						return nil
+					}
+				}
+				f := b.m.fetch(ctx, b.calls, s, limit, b.patience)
 				mu.Lock() // what is not held must go before the others come
 				defer mu.Unlock()
 				total += b.got(ctx, s, f)
-				if b.held > share && (!wanted || s != first) {
+				if !wanted && s.known && s.next == at.at {
+					b.m.heads.Add(at, s.head)
+				}
+				if b.full() && (!wanted || s != first) {
 					b.drop(s)
 				}
 				return nil
@@ -155,8 +165,8 @@ func (b *batch) got(ctx context.Context, s *source, f fetch) (size int) {
 	for _, e := range f.entries {
 		size += e.Metered()
 	}
-	s.head, s.known, s.held = f.entries[0].Timestamp, true, f.entries
-	b.held += size
+	s.head, s.known, s.held, s.size = f.entries[0].Timestamp, true, f.entries, size
+	b.hold(size)
 	return size
 }
 

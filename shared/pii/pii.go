@@ -42,7 +42,7 @@ func Find(text string) []Finding {
 			all = r.find(all, p)
 		}
 		for i := n; i < len(all); i++ {
-			all[i].Start, all[i].End = at[all[i].Start], at[all[i].End]
+			all[i].Start, all[i].End = at[all[i].Start], behind(text, at[all[i].End-1])
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Finding) int {

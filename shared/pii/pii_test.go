@@ -113,6 +113,46 @@ func TestOtherCharacters(t *testing.T) {
 	}
 }
 
+// What is not seen hides nothing: between any two characters of a value, of any
+// type, it is part of the value; in front of it and behind it, it is not.
+func TestInvisible(t *testing.T) {
+	for _, between := range []string{
+		"\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u00ad", "\ufe00", "\ufe0f", "\U000e0100", // the joiners and spaces of no width, the soft hyphen, variation selectors
+		"\u200e", "\u200f", "\u202c", "\u2066", "\u061c", "\u180e", "\u034f", "\u2064", "\U000e0041", "\u17b5", // marks of direction, and others
+		"\u200b\u200b\ufeff",
+	} {
+		hide := func(s string) string { return strings.Join(strings.Split(s, ""), between) }
+		for _, r := range readRules(t) {
+			for _, s := range r.Found {
+				if r.Type == "private_key" && !strings.Contains(s, "-----END") {
+					continue // goes on to the end of the text
+				}
+				text, value := sample(s)
+				hidden := "é " + between + hide(text) + between + " é" + between
+				var got []string
+				for _, f := range pii.Find(hidden) {
+					got = append(got, f.Type+" "+hidden[f.Start:f.End])
+				}
+				if diff := cmp.Diff([]string{r.Type + " " + hide(value)}, got); diff != "" {
+					t.Errorf("%q between the characters of %q (-want +got):\n%s", between, text, diff)
+				}
+			}
+			for _, s := range r.Passed {
+				for _, f := range pii.Find(hide(s)) {
+					if f.Type == r.Type && len(pii.Find(s)) == 0 {
+						t.Errorf("%q between the characters of %q: found %+v; want nothing", between, s, f)
+					}
+				}
+			}
+		}
+	}
+	// One among them, as an editor leaves it.
+	in := "شماره\u200cکارت ۴۱۱۱ ۱۱۱۱ ۱۱\u200c۱۱ ۱۱۱۱\u200cاست; \ufeffana\u00ad@exam\u200bple.com\u200d, ☎\ufe0f\u202a+49 30 9018\u206020\u202c."
+	if got, _ := pii.Redact(in); got != "شماره\u200cکارت [card]\u200cاست; \ufeff[email]\u200d, ☎\ufe0f\u202a[phone]\u202c." {
+		t.Errorf("Redact(%q) = %q", in, got)
+	}
+}
+
 // What people and programs write all day has nothing in it.
 func TestNothingFound(t *testing.T) {
 	for _, s := range []string{
@@ -125,6 +165,11 @@ func TestNothingFound(t *testing.T) {
 		"func f(a, b int) (c int) { return a[0] + b*2 }",
 		"Lorem ipsum dolor sit amet, consectetur adipiscing elit.",
 		"2026-11-30 18:05:54 -0500", "1970-01-01", "12/31/1999", "ISBN 978-3-16-148410-0", "@alice and @bob", "5-10 days", "24/7", "9-1-1",
+		// With joiners, marks of direction and variation selectors, where scripts and emoji have them.
+		"می\u200cخواهم ۱۲\u200cتا کتاب\u200cهای ۱۴۰۳/۰۱/۱۵ را در ۲\u200cروز بخوانم؛ ساعت ۱۲:۳۰، ۱۴۰۲\u200c–\u200c۱۴۰۳", "سال ۱۴۰۳\u200cام، ۱٬۰۰۰٬۰۰۰\u200cتومان، ۳٫۱۴",
+		"शक्\u200dति, क्\u200cष, श्री\u200d २०२६; ₹१,००,०००, १२\u200c३०, १५/०८/१९४७", "ক্\u200dষ ২০২৬, ශ්\u200dරී 2026, ക്\u200d 12",
+		"👩\u200d💻👨\u200d👩\u200d👧\u200d👦 1\ufe0f\u20e32\ufe0f\u20e33\ufe0f\u20e3 4\ufe0f\u20e3 ❤\ufe0f 10 ✈\ufe0f 2026-11-30 🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f #\ufe0f\u20e3",
+		"4\ufe0f\u20e31\ufe0f\u20e31\ufe0f\u20e31\ufe0f\u20e3 steps", "Donau\u00addampf\u00adschiff 1\u00ad234\u00ad567", "\ufeff{\"n\":1234567890}", "\u202b12 مارس 2026\u202c", "ราคา\u200b1,200\u200bบาท\u200b24\u200bชั่วโมง",
 	} {
 		if got := pii.Find(s); len(got) > 0 {
 			t.Errorf("%q: found %+v; want nothing", s, got)
@@ -161,7 +206,7 @@ func TestLinear(t *testing.T) {
 	for _, seed := range []string{
 		"a", "1", "1 ", "4 ", "41 11", "4111 1111 1111 1112 ", "a@", "@", "a@a.", "a.", "a@a.b ", "+", "+1 ", "+49", "0", "01 ", "(0", "00", "0.", "1.1.1.", "1.", ":", "a:", "::", "f:f:",
 		"-", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "---- ", "eyJ", "eyJaaaaa.", "eyJaaaaa.eyJaaaaa ", "DE89 ", "GB82 WEST 1234 5698 7654 33 ", "AB12", "ssn ", "phone ", "tel 1", "call me at 1 ",
-		"sk-", "ghp_a", "AKIA", "ak_a~", "own_", "xoxb-", "ask-", "xeyJaaaaa.eyJaaaaa.", "1-4111111111111111-", "123-45-0000 ", "415-155-2671 ", "(415) ", "\u00e9", "\xff", "\u2028", "\uff0b1", "\u00a04", "4\u2011", "\u0661", "\uff0e1",
+		"sk-", "ghp_a", "AKIA", "ak_a~", "own_", "xoxb-", "ask-", "xeyJaaaaa.eyJaaaaa.", "1-4111111111111111-", "123-45-0000 ", "415-155-2671 ", "(415) ", "\u00e9", "\xff", "\u2028", "\uff0b1", "\u00a04", "4\u2011", "\u0661", "\uff0e1", "\u200d", "4\u200b", "a@\u00ad", "\ufe0f1",
 	} {
 		text := strings.Repeat(seed, size/len(seed)+1)[:size]
 		began := time.Now()
@@ -178,6 +223,7 @@ func FuzzFind(f *testing.F) {
 	for _, r := range readRules(f) {
 		for _, s := range slices.Concat(r.Found, r.Passed) {
 			f.Add(s, s)
+			f.Add(strings.Join(strings.Split(s, ""), "\u200b"), "\ufe0f")
 		}
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {

@@ -7,14 +7,14 @@ import (
 
 // plain returns text in the characters that rules.json knows: spaces that don't
 // break or are of another width, hyphens, digits of other scripts and
-// fullwidth forms are those of ASCII. at[i] is where in text the byte i of it
-// comes from. at is nil if text is plain.
+// fullwidth forms are those of ASCII, and what is not seen is left out. at[i] is
+// where in text the byte i of it comes from. at is nil if text is plain.
 func plain(text string) (_ string, at []int) {
 	var b []byte
 	for i := 0; i < len(text); {
 		r, width := utf8.DecodeRuneInString(text[i:])
-		c := ascii(r)
-		if c != 0 && at == nil {
+		c, seen := ascii(r), !invisible(r)
+		if (c != 0 || !seen) && at == nil {
 			b, at = append(make([]byte, 0, len(text)), text[:i]...), make([]int, i, len(text)+1)
 			for j := range at {
 				at[j] = j
@@ -23,7 +23,7 @@ func plain(text string) (_ string, at []int) {
 		switch {
 		case c != 0:
 			b, at = append(b, c), append(at, i)
-		case at != nil:
+		case at != nil && seen:
 			for j := range width {
 				b, at = append(b, text[i+j]), append(at, i+j)
 			}
@@ -34,6 +34,23 @@ func plain(text string) (_ string, at []int) {
 		return text, nil
 	}
 	return string(b), append(at, len(text))
+}
+
+// behind returns where in text the character ends of which a last byte is at i of
+// it: at[end-1] of a value in plain text, for what is not seen behind a value is no
+// part of it.
+func behind(text string, i int) int {
+	_, width := utf8.DecodeRuneInString(text[i:]) // 1 within a character
+	return i + width
+}
+
+// invisible reports whether r is shown as nothing: the default ignorable code
+// points of Unicode, as the joiners and spaces of no width, the soft hyphen, marks
+// of direction and variation selectors. People write them between letters and
+// emoji, where they find nothing; between the digits of a number they hide it.
+func invisible(r rune) bool {
+	return r >= 0xad && unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) &&
+		!unicode.In(r, unicode.Prepended_Concatenation_Mark, unicode.Lo) // signs of Arabic and others that are seen; fillers that are letters
 }
 
 // ascii returns what stands for r in plain text; 0: r itself.

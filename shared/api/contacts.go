@@ -81,7 +81,7 @@ type ListContactsRequest struct {
 	Limit      *int              `json:"-" query:"limit" doc:"Contacts a page, 1-1000; default 100. A page is also cut at 4 MiB."`
 	Cursor     ident.Agent       `json:"-" query:"cursor" doc:"The next_cursor of the page before."`
 	Capability string            `json:"-" query:"capability" doc:"Only contacts with this capability."`
-	Labels     map[string]string `json:"-" query:"label." doc:"label.KEY=VALUE: only contacts whose label KEY is VALUE."`
+	Labels     map[string]string `json:"-" query:"label." doc:"label.KEY=VALUE: only contacts whose label KEY is VALUE, which may be empty."`
 }
 
 // ListContactsResponse is a page of an address book. Only a null NextCursor ends

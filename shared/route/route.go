@@ -147,7 +147,7 @@ func (r Route) Target(req any) (string, error) {
 			return "", fmt.Errorf("route %s: no %s", r.Op, f.Name)
 		case f.In == InPath:
 			path = strings.Replace(path, "{"+f.Name+"}", url.PathEscape(v), 1)
-		case f.In == InQuery && v != "":
+		case f.In == InQuery && (v != "" || f.IsPrefix()):
 			query.Add(f.Name, v)
 		}
 	}

@@ -236,6 +236,7 @@ func TestTarget(t *testing.T) {
 			api.ListContactsRequest{Agent: "bob", Labels: map[string]string{"team": "a b", "é&": "="}},
 			"/v1/agents/bob/contacts?label.team=a+b&label.%C3%A9%26=%3D",
 		},
+		{"an entry may be empty", route.Of("contacts.list"), api.ListContactsRequest{Agent: "bob", Labels: map[string]string{"team": ""}}, "/v1/agents/bob/contacts?label.team="},
 		{"an empty map is none", route.Of("contacts.list"), api.ListContactsRequest{Agent: "bob", Labels: map[string]string{}, Capability: "c"}, "/v1/agents/bob/contacts?capability=c"},
 
 		{"slashes and dots", two, request{ID: "../a/b", Other: "c?d#e"}, "/x/..%2Fa%2Fb/y/c%3Fd%23e"},

@@ -23,7 +23,7 @@ func (b *binder) bindQuery(v reflect.Value, raw string) (map[string][]string, er
 		for _, name := range x.in(said) {
 			known++
 			for _, s := range said[name] {
-				if s == "" {
+				if s == "" && !x.prefix { // an entry of a map may be empty
 					return nil, api.InvalidParameter(shown(name), "%s is empty; leave it out", shown(name))
 				}
 				if err := x.bindAs(v, name, s); err != nil {

@@ -42,6 +42,7 @@ func TestPrefixIsBound(t *testing.T) {
 		"label.a.b=1&label.label.=2&label.limit=3": {"a.b": "1", "label.": "2", "limit": "3"},
 		"label.%C3%A9%3D%26=a+b%2B":                {"é=&": "a b+"},
 		"label.Team=x&label.team=y":                {"Team": "x", "team": "y"},
+		"label.a=&label.b":                         {"a": "", "b": ""},
 	} {
 		var got api.ListContactsRequest
 		w := do(contacts(newWorld(t, env.Config{}).Env, &got, nil), http.MethodGet, "/v1/agents/alice/contacts?"+query, operator, "")
@@ -51,8 +52,8 @@ func TestPrefixIsBound(t *testing.T) {
 	}
 	for query, parameter := range map[string]string{
 		"label=x": "label", "label.=x": "label.", "label%2e=x": "label.", "Label.a=x": "Label.a", "labels.a=x": "labels.a",
-		"label.a=": "label.a", "label.a": "label.a", "label.a=1&label.a=1": "label.a", "label.%ff=x": "label.\uFFFD", "label.a=%ff": "label.a",
-		"label.b=&label.a=": "label.a", "label.a=1&other=2": "other", "label." + strings.Repeat("k", 100) + "=": "label." + strings.Repeat("k", 58) + "...",
+		"label.": "label.", "label.a=&label.a": "label.a", "label.a=1&label.a=1": "label.a", "label.%ff=x": "label.\uFFFD", "label.a=%ff": "label.a",
+		"label.b=%ff&label.a=%ff": "label.a", "label.a=1&other=2": "other", "label." + strings.Repeat("k", 100) + "=%ff": "label." + strings.Repeat("k", 58) + "...",
 	} {
 		w := do(contacts(newWorld(t, env.Config{}).Env, nil, nil), http.MethodGet, "/v1/agents/alice/contacts?"+query, operator, "")
 		if p := problem(t, w); w.Code != http.StatusBadRequest || p.Code != api.Invalid || p.Parameter != parameter {

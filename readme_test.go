@@ -1,7 +1,6 @@
 package agentchat_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,10 +13,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"agentchat/shared/apitest"
 )
 
 // The README's commands, typed one after the other from a checkout, do what it
@@ -98,27 +98,12 @@ func consoleBlocks(doc string) [][]string {
 }
 
 // A process is a command that goes on until the test ends.
-type process struct {
-	mu  sync.Mutex
-	out bytes.Buffer
-}
-
-func (p *process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.out.Write(b)
-}
-
-func (p *process) text() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.out.String()
-}
+type process struct{ apitest.Buffer }
 
 func (p *process) waitFor(t *testing.T, want string) {
 	t.Helper()
 	eventually(t, soon, func() error {
-		if got := p.text(); !strings.Contains(got, want) {
+		if got := p.String(); !strings.Contains(got, want) {
 			return fmt.Errorf("printed\n%s\nwant %q in it", got, want)
 		}
 		return nil
@@ -136,7 +121,7 @@ func start(t *testing.T, env []string, command string) *process {
 		_ = cmd.Cancel()
 		_ = cmd.Wait()
 		if t.Failed() {
-			t.Logf("$ %s\n%s", command, p.text())
+			t.Logf("$ %s\n%s", command, p.String())
 		}
 	})
 	return p

@@ -12,6 +12,7 @@ import (
 
 	"agentchat/functions"
 	"agentchat/shared/api"
+	"agentchat/shared/apitest"
 	"agentchat/shared/env"
 	"agentchat/shared/ident"
 	"agentchat/shared/stream"
@@ -24,7 +25,7 @@ func configured(t *testing.T, change func(*env.Config)) *world {
 	t.Helper()
 	inner, closeStore := localstream.Memory()
 	t.Cleanup(closeStore)
-	w := &world{t: t, store: faultstream.New(t, inner, faultstream.Options{}), log: new(logBuffer)}
+	w := &world{t: t, store: faultstream.New(t, inner, faultstream.Options{}), log: new(apitest.Buffer)}
 	c := env.Config{APITokens: []string{apiToken}, SigningKeys: signingKeys()}
 	change(&c)
 	e, err := env.New(env.Options{Store: w.store, Config: c, Log: slog.New(slog.NewJSONHandler(w.log, nil))})

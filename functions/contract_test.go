@@ -1,10 +1,8 @@
 package functions_test
 
 import (
-	"bytes"
 	"log/slog"
 	"net/http/httptest"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,7 +26,7 @@ func TestContract(t *testing.T) {
 // start serves all families on loopback, on a store in memory.
 func start() (*apitest.Service, error) {
 	store, closeStore := localstream.Memory()
-	log := new(logBuffer)
+	log := new(apitest.Buffer)
 	e, err := env.New(env.Options{
 		Store:  store,
 		Config: env.Config{APITokens: []string{apiToken}, AdminTokens: []string{adminToken}, Version: "test", SigningKeys: signingKeys()},
@@ -53,22 +51,4 @@ func signingKeys() *signed.Set {
 		panic(err) // no randomness
 	}
 	return keys
-}
-
-// A logBuffer is written and read concurrently.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }

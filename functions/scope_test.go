@@ -26,7 +26,7 @@ func TestContractWithinScope(t *testing.T) {
 		t.Fatal(err)
 	}
 	apitest.Run(t, apitest.Host{Start: func() (*apitest.Service, error) {
-		log := new(logBuffer)
+		log := new(apitest.Buffer)
 		logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		e, err := engine.Open(engine.Options{Memory: true, Log: logger})
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"agentchat/functions"
 	"agentchat/shared/api"
+	"agentchat/shared/apitest"
 	"agentchat/shared/env"
 	"agentchat/shared/stream/faultstream"
 	"agentchat/shared/stream/localstream"
@@ -19,7 +20,7 @@ import (
 type world struct {
 	t       testing.TB
 	store   *faultstream.Store
-	log     *logBuffer
+	log     *apitest.Buffer
 	drain   chan struct{} // closed when the process is about to end
 	handler http.Handler
 }
@@ -34,7 +35,7 @@ func newWorld(t testing.TB, choose faultstream.Chooser) *world {
 // worldOn is a process on a store that others may be on too.
 func worldOn(t testing.TB, store *faultstream.Store) *world {
 	t.Helper()
-	w := &world{t: t, store: store, log: new(logBuffer), drain: make(chan struct{})}
+	w := &world{t: t, store: store, log: new(apitest.Buffer), drain: make(chan struct{})}
 	e, err := env.New(env.Options{
 		Store:  w.store,
 		Config: env.Config{APITokens: []string{apiToken}, AdminTokens: []string{adminToken}, SigningKeys: signingKeys()},

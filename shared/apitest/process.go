@@ -39,7 +39,7 @@ func Command(apiToken, adminToken string, command func() *exec.Cmd) Host {
 
 type process struct {
 	cmd  *exec.Cmd
-	log  buffer
+	log  Buffer
 	said chan string
 	done chan struct{} // closed when the program has ended, with err
 	err  error
@@ -92,21 +92,21 @@ func (p *process) stop() error {
 	return nil
 }
 
-// A buffer is written and read concurrently.
-type buffer struct {
+// A Buffer keeps what a process or a logger writes. It may be written and read concurrently.
+type Buffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
 // Write adds p.
-func (b *buffer) Write(p []byte) (int, error) {
+func (b *Buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.Write(p)
 }
 
 // String returns what was written so far.
-func (b *buffer) String() string {
+func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.String()

@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net"
@@ -49,13 +48,13 @@ func TestContract(t *testing.T) {
 // A service is every family behind a gateway, on a store in memory.
 type service struct {
 	front *httptest.Server
-	log   *logBuffer
+	log   *apitest.Buffer
 	stop  func() error
 }
 
 // start starts a service of the bootstraps in dir, each changed by change.
 func start(dir string, change ...func(name string, f *gateway.Function)) (*service, error) {
-	s := &service{log: new(logBuffer)}
+	s := &service{log: new(apitest.Buffer)}
 	log := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s2, stopS2, err := startS2(log)
 	if err != nil {
@@ -140,22 +139,4 @@ func bootstraps(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-// A logBuffer is written and read concurrently.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }

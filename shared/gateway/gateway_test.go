@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"agentchat/shared/apitest"
 	"agentchat/shared/gateway"
 )
 
@@ -26,7 +27,7 @@ type front struct {
 	t    testing.TB
 	url  string
 	g    *gateway.Gateway
-	log  *logBuffer
+	log  *apitest.Buffer
 	gate chan string // what functions ask the gate; one answer lets one go on
 	open chan struct{}
 }
@@ -40,7 +41,7 @@ func newFront(t testing.TB, role string, f gateway.Function) *front {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &front{t: t, log: new(logBuffer), gate: make(chan string, 100), open: make(chan struct{}, 100)}
+	s := &front{t: t, log: new(apitest.Buffer), gate: make(chan string, 100), open: make(chan struct{}, 100)}
 	gate := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		s.gate <- strings.TrimPrefix(r.URL.Path, "/")
 		if r.URL.Path == "/wait" {

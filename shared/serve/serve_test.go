@@ -1,7 +1,6 @@
 package serve_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -11,12 +10,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"agentchat/shared/agent"
 	"agentchat/shared/api"
+	"agentchat/shared/apitest"
 	"agentchat/shared/auth"
 	"agentchat/shared/env"
 	"agentchat/shared/ident"
@@ -57,21 +56,12 @@ func registration(_ context.Context, id ident.Agent, _ time.Duration) (agent.Sta
 // A world is a server's environment and what it logged.
 type world struct {
 	*env.Env
-	mu  sync.Mutex
-	log bytes.Buffer
-}
-
-func (w *world) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.log.Write(b)
+	log apitest.Buffer
 }
 
 // lines returns the access log.
 func (w *world) lines(t *testing.T) []map[string]any {
 	t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	var lines []map[string]any
 	for l := range strings.Lines(w.log.String()) {
 		var m map[string]any
@@ -90,7 +80,7 @@ func newWorld(t testing.TB, c env.Config) *world {
 		t.Fatalf("auth.New: %v", err)
 	}
 	w := &world{}
-	w.Env = &env.Env{Auth: a, Now: time.Now, Rand: rand.Reader, Log: slog.New(slog.NewJSONHandler(w, nil)), Config: c}
+	w.Env = &env.Env{Auth: a, Now: time.Now, Rand: rand.Reader, Log: slog.New(slog.NewJSONHandler(&w.log, nil)), Config: c}
 	return w
 }
 

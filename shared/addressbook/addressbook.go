@@ -124,7 +124,7 @@ func (b *Books) save(ctx context.Context, name stream.Name, id ident.Agent, deci
 		return nil, err
 	}
 	c, _ := book.Get(id) // the book right after the decision
-	return &api.SaveContactResponse{Contact: *c, Created: !known}, nil
+	return &api.SaveContactResponse{Contact: *c, Made: api.Made{Created: !known}}, nil
 }
 
 func (b *Books) book(ctx context.Context, owner ident.Agent) (*contact.Book, error) {

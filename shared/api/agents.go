@@ -38,18 +38,10 @@ type AgentInfo struct {
 	UpdatedAt        Time              `json:"updated_at" doc:"When it was last changed."`
 }
 
-// RegisterResponse is an AgentInfo, and whether it is new: 201, else 200.
+// RegisterResponse is an AgentInfo, and whether it is new.
 type RegisterResponse struct {
 	AgentInfo
-	Created bool `json:"-"`
-}
-
-// Status returns 201 for a new agent.
-func (r RegisterResponse) Status() (int, http.Header) {
-	if r.Created {
-		return http.StatusCreated, nil
-	}
-	return http.StatusOK, nil
+	Made
 }
 
 // AgentPath is a request about one agent.

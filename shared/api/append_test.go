@@ -25,7 +25,7 @@ func TestAppendJSON(t *testing.T) {
 	}{
 		{
 			"sent",
-			api.SendResponse{Envelope: stored, SeqNum: 42, NextCursor: 43, Timestamp: noon, Replayed: true},
+			api.SendResponse{Envelope: stored, SeqNum: 42, NextCursor: 43, Timestamp: noon, Once: api.Once{Replayed: true}},
 			`{"envelope":{"a":"<&>","n":1.0},"seq_num":42,"next_cursor":43,"timestamp":"2026-07-19T12:00:00.000Z"}`,
 		},
 		{"empty page", api.InboxPage{}, `{"deliveries":[],"next_cursor":0,"tail":0}`},
@@ -99,11 +99,11 @@ func TestStatus(t *testing.T) {
 		status int
 		header http.Header
 	}{
-		{"registered", api.RegisterResponse{Created: true}, 201, nil},
+		{"registered", api.RegisterResponse{Made: api.Made{Created: true}}, 201, nil},
 		{"replaced", api.RegisterResponse{}, 200, nil},
 		{"minted", api.MintKeyResponse{}, 201, nil},
 		{"sent", api.SendResponse{}, 201, nil},
-		{"sent before", api.SendResponse{Replayed: true}, 200, http.Header{"Idempotent-Replayed": {"true"}}},
+		{"sent before", api.SendResponse{Once: api.Once{Replayed: true}}, 200, http.Header{"Idempotent-Replayed": {"true"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"net/http"
 
 	"agentchat/shared/ident"
 )
@@ -20,18 +19,10 @@ type CreateChatRequest struct {
 // Actor returns who acts.
 func (r CreateChatRequest) Actor() ident.Agent { return r.AgentID }
 
-// CreateChatResponse is the chat, and whether it is new: 201, else 200.
+// CreateChatResponse is the chat, and whether it is new.
 type CreateChatResponse struct {
 	Chat
-	Created bool `json:"-"`
-}
-
-// Status returns 201 for a new chat.
-func (r CreateChatResponse) Status() (int, http.Header) {
-	if r.Created {
-		return http.StatusCreated, nil
-	}
-	return http.StatusOK, nil
+	Made
 }
 
 // ListChatsRequest asks for a page of an agent's chats, oldest first.
@@ -157,22 +148,14 @@ type ChatRecord struct {
 }
 
 // ChatAppendResponse says what was stored and where: the message, or the receipt
-// where that was all. Replayed says that an earlier request stored it: 200, else 201.
+// where that was all.
 type ChatAppendResponse struct {
 	ChatRecord
 	Receipt      *ChatRecord     `json:"receipt,omitempty" doc:"The receipt that was stored with the message."`
 	OperationID  ident.Operation `json:"operationId" doc:"The operation that wrote it."`
 	NextPosition Position        `json:"nextPosition" doc:"The position behind it: the next expected position."`
 	Redactions   []Redaction     `json:"redactions,omitempty" doc:"What the policy replaced in the content."`
-	Replayed     bool            `json:"-"`
-}
-
-// Status returns 201, and for what was stored before 200, marked as such.
-func (r ChatAppendResponse) Status() (int, http.Header) {
-	if r.Replayed {
-		return http.StatusOK, http.Header{"Idempotent-Replayed": {"true"}}
-	}
-	return http.StatusCreated, nil
+	Once
 }
 
 // A Redaction says how often a kind of value was replaced.

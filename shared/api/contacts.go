@@ -1,10 +1,6 @@
 package api
 
-import (
-	"net/http"
-
-	"agentchat/shared/ident"
-)
+import "agentchat/shared/ident"
 
 // A Card is what agents tell each other about an agent (Agent Chat v1, Contact
 // handoff): it is portable, and says nothing of whose address book it is in.
@@ -54,18 +50,10 @@ func (r *PutContactRequest) Card() Card {
 	}
 }
 
-// SaveContactResponse is the contact as saved, and whether it is new: 201, else 200.
+// SaveContactResponse is the contact as saved, and whether it is new.
 type SaveContactResponse struct {
 	Contact
-	Created bool `json:"-"`
-}
-
-// Status returns 201 for a new contact.
-func (r SaveContactResponse) Status() (int, http.Header) {
-	if r.Created {
-		return http.StatusCreated, nil
-	}
-	return http.StatusOK, nil
+	Made
 }
 
 // ContactPath is a request about one contact.

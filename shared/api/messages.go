@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"net/http"
 
 	"agentchat/shared/ident"
 )
@@ -78,15 +77,7 @@ type SendResponse struct {
 	SeqNum     uint64          `json:"seq_num" doc:"Its position in the recipient's inbox."`
 	NextCursor uint64          `json:"next_cursor" doc:"The position behind it: where to read on."`
 	Timestamp  Time            `json:"timestamp" doc:"When it arrived in the inbox."`
-	Replayed   bool            `json:"-"` // an earlier send with this id: 200 and Idempotent-Replayed
-}
-
-// Status returns 201, and for an earlier send with the id 200, marked as such.
-func (r SendResponse) Status() (int, http.Header) {
-	if r.Replayed {
-		return http.StatusOK, http.Header{"Idempotent-Replayed": {"true"}}
-	}
-	return http.StatusCreated, nil
+	Once
 }
 
 // GetMessageRequest looks a message up by its id.

@@ -44,7 +44,7 @@ func (l *Log) Create(ctx context.Context, by Actor, peer ident.Agent) (*api.Crea
 	if err != nil {
 		return nil, halfDone(err)
 	}
-	return &api.CreateChatResponse{Chat: info, Created: created}, nil
+	return &api.CreateChatResponse{Chat: info, Made: api.Made{Created: created}}, nil
 }
 
 // complete makes what is missing of a chat: its entries in the lists of both,

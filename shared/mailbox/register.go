@@ -65,7 +65,7 @@ func (m *Mailbox) register(ctx context.Context, id ident.Agent, p api.Profile) (
 			return nil, err
 		}
 	}
-	return &api.RegisterResponse{AgentInfo: s.Info(id), Created: created}, nil
+	return &api.RegisterResponse{AgentInfo: s.Info(id), Made: api.Made{Created: created}}, nil
 }
 
 // outlast waits until no process believes any more in a registration that was

@@ -288,7 +288,7 @@ func TestAppend(t *testing.T) {
 		{"null pointer", api.ListAgentsResponse{}, `{"agents":[],"next_cursor":null}`},
 		{"false is left out", api.Delivery{Envelope: json.RawMessage("{}")}, `{"seq_num":0,"timestamp":"0001-01-01T00:00:00.000Z","envelope":{}}`},
 		{"bytes are base64", api.Delivery{Unreadable: true, BodyBase64: []byte{0xff}}, `{"seq_num":0,"timestamp":"0001-01-01T00:00:00.000Z","unreadable":true,"body_base64":"/w=="}`},
-		{"embedded struct", api.RegisterResponse{Created: true}, `{"agent":"","display_name":"","endpoint":"","capabilities":[],"public_key":"","labels":{},"protocol_versions":[],` +
+		{"embedded struct", api.RegisterResponse{Made: api.Made{Created: true}}, `{"agent":"","display_name":"","endpoint":"","capabilities":[],"public_key":"","labels":{},"protocol_versions":[],` +
 			`"created_at":"0001-01-01T00:00:00.000Z","updated_at":"0001-01-01T00:00:00.000Z"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -171,17 +171,28 @@ func (l *life) live(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.w.sync(func() { l.cancel = cancel })
-	review, err := coordinator.Look(ctx, l.client(), l.w.chat, l.agent)
-	if err != nil {
-		return err
-	}
-	d, err := review.Claim(ctx, ident.Claim("claim-"+l.name))
+	d, err := l.claim(ctx)
 	if err != nil {
 		return err
 	}
 	l.owner = d.Owner()
 	l.w.note(l.name, "is the owner %s from %d on", l.owner, d.Next())
 	return d.Attend(ctx, l.player, coordinator.Options{Limit: 1 + l.rng.IntN(4), PerBatch: l.player.perBatch, AckOnEnd: l.player.ackOnEnd})
+}
+
+// claim claims the direction as it is. A docile one, who comes when the storm is
+// over, looks again if something of it landed in between.
+func (l *life) claim(ctx context.Context) (*coordinator.Direction, error) {
+	for id := "claim-" + l.name; ; id += "-again" {
+		review, err := coordinator.Look(ctx, l.client(), l.w.chat, l.agent)
+		if err != nil {
+			return nil, err
+		}
+		d, err := review.Claim(ctx, ident.Claim(id))
+		if e, ok := errors.AsType[*client.Error](err); !ok || e.Problem.Code != api.ClaimStale || !l.player.docile {
+			return d, err
+		}
+	}
 }
 
 // decide finds out what became of an operation.

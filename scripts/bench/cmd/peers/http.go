@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"sync"
 	"sync/atomic"
 
 	"agentchat/scripts/bench/rawhttp"
@@ -44,36 +43,10 @@ func (h *httpPeer) Publisher() (func(int, []byte) error, error) {
 }
 
 func (h *httpPeer) Load(stream, n int, body func(int) []byte) error {
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	errs := make(chan error, 64)
-	for range 64 {
+	return atOnce(n, func() (func(int) error, error) {
 		p, err := h.Publisher()
-		if err != nil {
-			return err
-		}
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				if err := p(stream, body(i)); err != nil {
-					errs <- err
-					return
-				}
-			}
-		}()
-	}
-	wg.Wait()
-	select {
-	case err := <-errs:
-		return err
-	default:
-		return nil
-	}
+		return func(i int) error { return p(stream, body(i)) }, err
+	})
 }
 
 func (h *httpPeer) Replay(stream, n int, f func([]byte)) error {

@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"agentchat/scripts/bench/rawhttp"
 )
@@ -55,28 +53,9 @@ func newProduct(addr string, inboxes int) (*httpPeer, error) {
 	}}, nil
 }
 
-// registerAll registers agents, many at a time.
 func registerAll(addr, auth string, names []string) error {
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	errs := make(chan error, 64)
-	for range 64 {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(names)); i = next.Add(1) - 1 {
-				if err := register(addr, auth, names[i]); err != nil {
-					errs <- err
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	select {
-	case err := <-errs:
-		return err
-	default:
-		return nil
-	}
+	one := func(i int) error { return register(addr, auth, names[i]) }
+	return atOnce(len(names), func() (func(int) error, error) { return one, nil })
 }
 
 // tailOf returns the tail of an inbox: the other servers follow from now on, too.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -113,34 +112,10 @@ func (f *fleet) times(what string, l []time.Duration) {
 
 // fill sends the messages, round and round the inboxes.
 func (f *fleet) fill() error {
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	errs := make(chan error, 64)
-	for range 64 {
+	return atOnce(f.filled, func() (func(int) error, error) {
 		send, err := f.Publisher()
-		if err != nil {
-			return err
-		}
-		wg.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= f.filled {
-					return
-				}
-				if err := send(i%f.inboxes, body(time.Now())); err != nil {
-					errs <- err
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	select {
-	case err := <-errs:
-		return err
-	default:
-		return nil
-	}
+		return func(i int) error { return send(i%f.inboxes, body(time.Now())) }, err
+	})
 }
 
 // A page is what matters of a monitor's answer here.

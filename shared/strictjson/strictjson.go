@@ -99,11 +99,7 @@ func compact(v []byte, depth int) (c []byte, ok bool) {
 	for i := 0; i < len(v); i++ {
 		switch v[i] {
 		case '"':
-			for i++; v[i] != '"'; i++ {
-				if v[i] == '\\' {
-					i++
-				}
-			}
+			i = stringEnd(v, i+1)
 		case '{', '[':
 			if depth--; depth < 0 {
 				return nil, false
@@ -116,4 +112,18 @@ func compact(v []byte, depth int) (c []byte, ok bool) {
 		}
 	}
 	return append(c, v[from:]...), true
+}
+
+// stringEnd returns where the string ends whose text begins at i, at its quote.
+func stringEnd(v []byte, i int) int {
+	end := i + bytes.IndexByte(v[i:], '"')
+	for {
+		escape := bytes.IndexByte(v[i:end], '\\')
+		if escape < 0 {
+			return end
+		}
+		if i += escape + 2; i > end { // the quote was escaped
+			end = i + bytes.IndexByte(v[i:], '"')
+		}
+	}
 }

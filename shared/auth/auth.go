@@ -14,6 +14,7 @@ import (
 	"agentchat/shared/agent"
 	"agentchat/shared/api"
 	"agentchat/shared/ident"
+	"agentchat/shared/route"
 )
 
 // Options of an Auth.
@@ -59,27 +60,18 @@ func New(o Options) (*Auth, error) {
 	return a, nil
 }
 
-// Caller returns who h's credentials belong to: Anonymous if there are none, an
-// *api.Error (401) if they open nothing or disagree. A credential that can't be
-// checked because the store is away is 503, never 401.
+// Caller returns who h's credentials belong to in a call of r: Anonymous if there
+// are none, an *api.Error (401) if they open nothing or disagree. A credential that
+// can't be checked because the store is away is 503, never 401.
 //
-// The credential is read from Authorization: Bearer alone. X-API-Key and Api-Key
-// identify nobody here, but one that says something else than the bearer token
-// is refused, so that no request means one caller to us and another to a proxy.
-func (a *Auth) Caller(ctx context.Context, h http.Header) (Caller, error) {
-	token, err := bearer(h)
-	if err != nil {
+// The credential is read from Authorization: Bearer, and if r.Keys from X-API-Key
+// and Api-Key too. Where these identify nobody, one that says something else than
+// the bearer token is refused all the same, so that no request means one caller to
+// us and another to a proxy.
+func (a *Auth) Caller(ctx context.Context, h http.Header, r route.Route) (Caller, error) {
+	token, err := credential(h, r.Keys)
+	if err != nil || token == "" {
 		return Caller{}, err
-	}
-	for _, name := range []string{"X-Api-Key", "Api-Key"} {
-		for _, v := range h[name] {
-			if v != token {
-				return Caller{}, api.Errorf(api.UnknownCredential, "%s is not read by this operation, and differs from Authorization: send one credential, as Authorization: Bearer", name)
-			}
-		}
-	}
-	if token == "" {
-		return Caller{}, nil
 	}
 	d := sha256.Sum256([]byte(token))
 	operator, admin := among(d, a.api), among(d, a.admin)
@@ -94,6 +86,28 @@ func (a *Auth) Caller(ctx context.Context, h http.Header) (Caller, error) {
 
 // HasAdmin reports whether any credential is an admin's.
 func (a *Auth) HasAdmin() bool { return len(a.admin) > 0 }
+
+// credential returns the one that h carries, "" if none.
+func credential(h http.Header, keys bool) (string, error) {
+	token, err := bearer(h)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{"X-Api-Key", "Api-Key"} {
+		for _, v := range h[name] {
+			switch {
+			case v == token:
+			case !keys:
+				return "", api.Errorf(api.UnknownCredential, "%s is not read by this operation, and differs from Authorization: send one credential, as Authorization: Bearer", name)
+			case token != "" || strings.Trim(v, tokenChars) != "":
+				return "", api.Errorf(api.UnknownCredential, "send one credential, in one of Authorization: Bearer, X-API-Key and Api-Key, or the same in each")
+			default:
+				token = v
+			}
+		}
+	}
+	return token, nil
+}
 
 // bearer returns the token of Authorization: Bearer, "" if there is no such header.
 func bearer(h http.Header) (string, error) {

@@ -13,6 +13,7 @@ import (
 	"agentchat/shared/api"
 	"agentchat/shared/auth"
 	"agentchat/shared/ident"
+	"agentchat/shared/route"
 )
 
 // alice is registered with key k1, whose key k2 was revoked; zed is deleted,
@@ -126,7 +127,43 @@ func TestCaller(t *testing.T) {
 		{"registration lost", bearer(lostKey), auth.Caller{}, api.StateLost},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			got, err := newAuth(t).Caller(t.Context(), row.header)
+			got, err := newAuth(t).Caller(t.Context(), row.header, route.Route{})
+			if got != row.want || code(err) != row.code {
+				t.Errorf("Caller = %+v, %v; want %+v and code %q", got, err, row.want, row.code)
+			}
+		})
+	}
+}
+
+// Where the route has Keys, the credential may be in any of three headers, and is one.
+func TestCallerOfKeys(t *testing.T) {
+	operator, alice := auth.Caller{Kind: auth.Operator}, auth.Caller{Kind: auth.Agent, Agent: "alice", Key: "k1"}
+	for _, row := range []struct {
+		name   string
+		header http.Header
+		want   auth.Caller
+		code   api.Code
+	}{
+		{"none", header(), auth.Caller{}, ""},
+		{"Authorization", bearer(newToken), operator, ""},
+		{"X-API-Key", header("X-API-Key", newToken), operator, ""},
+		{"Api-Key", header("Api-Key", aliceKey), alice, ""},
+		{"the same in all", header("Authorization", "Bearer "+aliceKey, "X-API-Key", aliceKey, "Api-Key", aliceKey), alice, ""},
+		{"empty", header("X-API-Key", ""), auth.Caller{}, ""},
+
+		{"of nobody", header("X-API-Key", ghostKey), auth.Caller{}, api.UnknownCredential},
+		{"revoked", header("Api-Key", revokedKey), auth.Caller{}, api.UnknownCredential},
+		{"another in Authorization", header("Authorization", "Bearer "+aliceKey, "X-API-Key", newToken), auth.Caller{}, api.UnknownCredential},
+		{"a malformed Authorization", header("Authorization", "Basic x", "X-API-Key", newToken), auth.Caller{}, api.UnknownCredential},
+		{"another in Api-Key", header("X-API-Key", aliceKey, "Api-Key", bobKey), auth.Caller{}, api.UnknownCredential},
+		{"two in one header", header("X-API-Key", aliceKey, "X-API-Key", bobKey), auth.Caller{}, api.UnknownCredential},
+		{"an empty one behind", header("X-API-Key", aliceKey, "Api-Key", ""), auth.Caller{}, api.UnknownCredential},
+		{"a list", header("X-API-Key", newToken+","+newToken), auth.Caller{}, api.UnknownCredential},
+		{"with a scheme", header("X-API-Key", "Bearer "+newToken), auth.Caller{}, api.UnknownCredential},
+		{"the store is away", header("X-API-Key", awayKey), auth.Caller{}, api.Unavailable},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			got, err := newAuth(t).Caller(t.Context(), row.header, route.Route{Keys: true})
 			if got != row.want || code(err) != row.code {
 				t.Errorf("Caller = %+v, %v; want %+v and code %q", got, err, row.want, row.code)
 			}
@@ -152,7 +189,7 @@ func TestNewKeyOpensAtOnce(t *testing.T) {
 		key string
 		ok  bool
 	}{"old": {aliceKey, true}, "minted since": {bobKey, true}, "of nobody": {minted, false}} {
-		if _, err := a.Caller(t.Context(), bearer(row.key)); (err == nil) != row.ok {
+		if _, err := a.Caller(t.Context(), bearer(row.key), route.Route{}); (err == nil) != row.ok {
 			t.Errorf("%s: %v; want it to open: %t", name, err, row.ok)
 		}
 	}
@@ -168,18 +205,18 @@ func TestMalformedKeysAreNotLookedUp(t *testing.T) {
 		t.Fatalf("New: %v", err)
 	}
 	for _, key := range []string{newToken, "an-unknown-token-0123", "ak_alice~k1~", "ak_alice~k1~x", aliceKey + "~", aliceKey + "x", aliceKey[:len(aliceKey)-1], "ak_Alice" + aliceKey[len("ak_alice"):]} {
-		_, _ = a.Caller(t.Context(), bearer(key))
+		_, _ = a.Caller(t.Context(), bearer(key), route.Route{})
 	}
 }
 
 // Who guesses agents and keys learns nothing from the refusals.
 func TestUnknownKeysAreAlike(t *testing.T) {
-	_, want := newAuth(t).Caller(t.Context(), bearer(ghostKey))
+	_, want := newAuth(t).Caller(t.Context(), bearer(ghostKey), route.Route{})
 	for name, key := range map[string]string{
 		"revoked": revokedKey, "wrong secret": flip(aliceKey), "deleted": zedKey, "unknown key id": strings.Replace(aliceKey, "~k1~", "~k9~", 1),
 		"no key at all": "an-unknown-token-0123",
 	} {
-		if _, err := newAuth(t).Caller(t.Context(), bearer(key)); err == nil || err.Error() != want.Error() {
+		if _, err := newAuth(t).Caller(t.Context(), bearer(key), route.Route{}); err == nil || err.Error() != want.Error() {
 			t.Errorf("%s: %v; want the answer of an unknown agent, %v", name, err, want)
 		}
 	}
@@ -187,7 +224,7 @@ func TestUnknownKeysAreAlike(t *testing.T) {
 
 func TestNoRefusalRepeatsTheCredential(t *testing.T) {
 	for _, v := range []string{"Bearer  s3cret-s3cret-s3cret", "Bearer s3cret-s3cret-s3cret", "s3cret", "Basic s3cret"} {
-		if _, err := newAuth(t).Caller(t.Context(), header("Authorization", v, "X-Api-Key", "s3cret")); err == nil || strings.Contains(err.Error(), "s3cret") {
+		if _, err := newAuth(t).Caller(t.Context(), header("Authorization", v, "X-Api-Key", "s3cret"), route.Route{}); err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("Caller of %q: %v; want an error without it", v, err)
 		}
 	}
@@ -244,7 +281,7 @@ func TestNewKeyIsWhatCallerTakes(t *testing.T) {
 		t.Fatalf("New: %v", err)
 	}
 	want := auth.Caller{Kind: auth.Agent, Agent: "a.b_c-d", Key: "0123456789abcdef"}
-	if got, err := a.Caller(t.Context(), bearer(key)); err != nil || got != want {
+	if got, err := a.Caller(t.Context(), bearer(key), route.Route{}); err != nil || got != want {
 		t.Errorf("Caller = %+v, %v; want %+v", got, err, want)
 	}
 }
@@ -263,7 +300,7 @@ func FuzzCaller(f *testing.F) {
 		if apiKey != "" {
 			h.Add("X-Api-Key", apiKey)
 		}
-		got, err := a.Caller(t.Context(), h)
+		got, err := a.Caller(t.Context(), h, route.Route{})
 		allowed := map[auth.CallerKind]string{auth.Operator: newToken, auth.Admin: admin, auth.Agent: aliceKey}
 		if got.Agent == "bob" {
 			allowed[auth.Agent] = bobKey

@@ -9,6 +9,7 @@ import (
 	"agentchat/shared/auth"
 	"agentchat/shared/env"
 	"agentchat/shared/ident"
+	"agentchat/shared/route"
 	"agentchat/shared/stream/localstream"
 )
 
@@ -39,13 +40,13 @@ func TestKeysAreCheckedAgainstTheStore(t *testing.T) {
 	}
 	bearer := http.Header{"Authorization": {"Bearer " + key}}
 	want := auth.Caller{Kind: auth.Agent, Agent: "alice", Key: "k1"}
-	if got, err := e.Auth.Caller(t.Context(), bearer); err != nil || got != want {
+	if got, err := e.Auth.Caller(t.Context(), bearer, route.Route{}); err != nil || got != want {
 		t.Errorf("Caller = %+v, %v; want %+v", got, err, want)
 	}
 	if err := e.Mail.Delete(t.Context(), "alice"); err != nil {
 		t.Fatalf("Delete: %v", err)
 	}
-	if got, err := e.Auth.Caller(t.Context(), bearer); err == nil {
+	if got, err := e.Auth.Caller(t.Context(), bearer, route.Route{}); err == nil {
 		t.Errorf("Caller of a deleted agent's key = %+v; want an error", got)
 	}
 }

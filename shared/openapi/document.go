@@ -51,7 +51,7 @@ func Document(version string) []byte {
 }
 
 func (s *schemas) operation(r route.Route) object {
-	o := object{"operationId": r.Op, "summary": r.Doc, "tags": []string{r.Family()}, "security": security(r.Access), "responses": s.responses(r)}
+	o := object{"operationId": r.Op, "summary": r.Doc, "tags": []string{r.Family()}, "security": security(r), "responses": s.responses(r)}
 	ps := []object{{"$ref": "#/components/parameters/X-Request-Id"}}
 	t := reflect.TypeOf(r.Req)
 	for _, f := range route.FieldsOf(t) {
@@ -171,15 +171,20 @@ func successes(r route.Route) map[int]http.Header {
 	return all
 }
 
-func security(a route.Access) []object {
-	switch a {
+func security(r route.Route) []object {
+	all := []object{}
+	switch r.Access {
 	case route.Public:
-		return []object{}
+		return all
 	case route.Admin:
-		return []object{{"adminToken": []string{}}}
+		all = append(all, object{"adminToken": []string{}})
 	case route.Operator:
-		return []object{{"apiToken": []string{}}}
+		all = append(all, object{"apiToken": []string{}})
 	case route.Any, route.Self, route.Party:
+		all = append(all, object{"apiToken": []string{}}, object{"agentKey": []string{}})
 	}
-	return []object{{"apiToken": []string{}}, {"agentKey": []string{}}}
+	if r.Keys {
+		all = append(all, object{"xApiKeyHeader": []string{}}, object{"apiKeyHeader": []string{}})
+	}
+	return all
 }

@@ -207,10 +207,14 @@ func (accepted) Status() (int, http.Header) {
 // A protocol of its own can be described: a stream without a page, an answer that
 // comes later, and errors in a form of its own.
 func TestRoom(t *testing.T) {
-	r := route.Route{Op: "later.x", Method: http.MethodPatch, Path: "/later", Access: route.Any, Resp: accepted{}, Shape: fault{}}
+	r := route.Route{Op: "later.x", Method: http.MethodPatch, Path: "/later", Access: route.Any, Keys: true, Resp: accepted{}, Shape: fault{}}
 	stream := r
 	stream.Method, stream.Resp, stream.Kind = http.MethodGet, nil, route.Events
 	stream.Stream = route.Stream{Events: []route.Event{{Name: "tick", Data: fault{}}}, Doc: `an event "tick".`}
+	got, err := json.Marshal(openapi.Operation(r)["security"])
+	if want := `[{"apiToken":[]},{"agentKey":[]},{"xApiKeyHeader":[]},{"apiKeyHeader":[]}]`; err != nil || string(got) != want {
+		t.Errorf("security: %s, %v; want %s", got, err, want)
+	}
 	for _, tt := range []struct {
 		status, want string
 		of           route.Route

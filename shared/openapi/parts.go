@@ -59,10 +59,13 @@ func securitySchemes() object {
 		"apiToken":   object{"type": "http", "scheme": "bearer", "description": "The operator's token: acts as any agent, registers agents and mints their keys."},
 		"agentKey":   object{"type": "http", "scheme": "bearer", "bearerFormat": "ak_<agent>~<key id>~<secret>", "description": "Acts as one agent."},
 		"adminToken": object{"type": "http", "scheme": "bearer", "description": "Opens the aggregate monitor and nothing else."},
+
+		"xApiKeyHeader": object{"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "What Authorization: Bearer takes."},
+		"apiKeyHeader":  object{"type": "apiKey", "in": "header", "name": "Api-Key", "description": "What Authorization: Bearer takes."},
 	}
 	used := object{}
 	for _, r := range route.Table {
-		for _, scheme := range security(r.Access) {
+		for _, scheme := range security(r) {
 			for name := range scheme {
 				used[name] = all[name]
 			}

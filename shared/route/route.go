@@ -20,6 +20,7 @@ type Route struct {
 	Path   string // {id} form, the same for net/http, OpenAPI and the edge
 	Kind   Kind   // zero: Unary
 	Access Access
+	Keys   bool       // the credential may stand in X-API-Key or Api-Key, as other protocols have it
 	Empty  bool       // the body may be left out; it is then as {}
 	Req    any        // zero value of the body and of the path:"...", query:"..." and header:"..." fields; nil if there is none
 	Resp   any        // zero value of the body of a success; nil if there is none

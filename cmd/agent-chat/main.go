@@ -6,21 +6,13 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 )
 
 // version is set by the linker.
 var version = "dev"
 
-// gcPercent lets the heap grow to three times what lives before it is collected,
-// where Go would stop at twice: what lives is little, and a send costs 6 % less.
-const gcPercent = 200
-
 func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A second signal ends the process at once, as it would without us.
 	context.AfterFunc(ctx, stop)

@@ -156,18 +156,18 @@ func transportOf(base string) (string, bool, error) {
 // clockOf compares this machine's clock with the server's, of which ready may know
 // that it is not the store's.
 func clockOf(skew time.Duration, ready *api.Readiness) (string, bool, error) {
-	reason := ""
-	if part, ok := component(ready, api.ClockComponent); ok {
-		reason = part.Reason
+	var wrong []string
+	if part, _ := component(ready, api.ClockComponent); part.Reason != "" {
+		wrong = append(wrong, part.Reason)
 	}
 	// The Date header has whole seconds.
 	if skew = skew.Truncate(time.Second); skew.Abs() > maxSkew {
-		reason = strings.TrimPrefix(reason+"; ", "; ") + fmt.Sprintf("differs from the server's by %v; set the clock of the one that is wrong", skew.Abs())
+		wrong = append(wrong, fmt.Sprintf("differs from the server's by %v; set the clock of the one that is wrong", skew.Abs()))
 	}
-	if reason == "" {
+	if len(wrong) == 0 {
 		return "agrees with the server's", false, nil
 	}
-	return reason, true, nil
+	return strings.Join(wrong, "; "), true, nil
 }
 
 // component returns what a server says of a part of it; false if it does not have that.
@@ -182,6 +182,7 @@ func component(ready *api.Readiness, name api.ComponentName) (api.Component, boo
 	return ready.Components[i], true
 }
 
+// What signingOf asks for, and says.
 const (
 	noChat     = "chat_00000000000000000000000000000000"
 	canSign    = "what is written to chats can be signed"
@@ -221,10 +222,7 @@ func signingOf(ctx context.Context, c *client.Client, conf env.ClientConfig, rea
 			return "", false, err
 		}
 		now := time.Now()
-		valid := slices.ContainsFunc(keys.Keys(), func(k *signed.Key) bool {
-			return k.Alg == signed.ES256 && !k.Revoked && !now.Before(k.NotBefore) && (k.NotAfter.IsZero() || !now.After(k.NotAfter))
-		})
-		if !valid {
+		if !slices.ContainsFunc(keys.Keys(), func(k *signed.Key) bool { return k.Usable(signed.ES256, now) == nil }) {
 			return noValidKey, true, nil
 		}
 		return canSign, false, nil

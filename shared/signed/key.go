@@ -72,7 +72,7 @@ func newKey(now, notBefore time.Time) *Key {
 func (k *Key) Sign(payload []byte, at time.Time) (string, error) { return k.sign(k.Alg, payload, at) }
 
 func (k *Key) sign(alg Alg, payload []byte, at time.Time) (string, error) {
-	if err := k.usable(alg, at); err != nil {
+	if err := k.Usable(alg, at); err != nil {
 		return "", err
 	}
 	var sig []byte
@@ -94,8 +94,8 @@ func (k *Key) sign(alg Alg, payload []byte, at time.Time) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sig), nil
 }
 
-// usable returns the fault of using k with alg for what was signed at the time at.
-func (k *Key) usable(alg Alg, at time.Time) error {
+// Usable returns the fault of using k with alg for what is signed at the time at.
+func (k *Key) Usable(alg Alg, at time.Time) error {
 	switch {
 	case k.Alg != alg:
 		return faultf(WrongAlgorithm, "the key %s is for %s", k.ID, k.Alg)

@@ -275,8 +275,6 @@ func TestParsePEM(t *testing.T) {
 	}
 }
 
-// Secrets differ by purpose and by key, and the one for new things waits as a
-// signing key does.
 // A set that can sign nothing says why, and what it says names no key.
 func TestUnready(t *testing.T) {
 	key := func(alg signed.Alg, from time.Time) *signed.Key {
@@ -324,6 +322,8 @@ func TestUnready(t *testing.T) {
 	}
 }
 
+// Secrets differ by purpose and by key, and the one for new things waits as a
+// signing key does.
 func TestSecrets(t *testing.T) {
 	if s := set().Secrets("x", noon); len(s) != 0 {
 		t.Errorf("an empty set has %d secrets", len(s))

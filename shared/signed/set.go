@@ -71,15 +71,15 @@ func (s *Set) Unready(alg Alg, now time.Time) error {
 			other++
 		case k.Revoked:
 			revoked++
-		case k.usable(alg, now) != nil && now.Before(k.NotBefore):
+		case now.Before(k.NotBefore):
 			early++
-		case k.usable(alg, now) != nil:
+		case k.Usable(alg, now) != nil:
 			ended++
 		default:
 			public++
 		}
 	}
-	why := []string{}
+	var why []string
 	for _, w := range []struct {
 		n    int
 		what string
@@ -103,7 +103,7 @@ func (s *Set) Keys() []*Key { return slices.Clone(s.keys) }
 func (s *Set) Signer(alg Alg, now time.Time) (*Key, error) {
 	var best *Key
 	for _, k := range s.keys {
-		if k.private == nil || k.usable(alg, now) != nil {
+		if k.private == nil || k.Usable(alg, now) != nil {
 			continue
 		}
 		if best == nil || !k.from().After(now) && (best.from().After(now) || k.NotBefore.After(best.NotBefore)) {
@@ -131,7 +131,7 @@ func (s *Set) Verify(kid string, alg Alg, payload []byte, value string, at time.
 	if !ok {
 		return faultf(UnknownKey, "no key of the set has the signature's kid")
 	}
-	if err := k.usable(alg, at); err != nil {
+	if err := k.Usable(alg, at); err != nil {
 		return err
 	}
 	return k.verify(payload, value)

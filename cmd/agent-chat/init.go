@@ -57,7 +57,7 @@ func (a *app) init(ctx context.Context, f initFlags) error {
 	if conf.S2Token == "" {
 		return usagef("%s is not set: a token that may create basins", env.S2Token)
 	}
-	store, err := s2stream.New(s2stream.Options{Token: conf.S2Token, Endpoint: conf.S2Endpoint, Basin: conf.Basin})
+	store, err := conf.OpenS2(nil)
 	if err != nil {
 		return usage{err}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"agentchat/shared/env"
 	"agentchat/shared/stream"
-	"agentchat/shared/stream/s2stream"
 )
 
 type serveFlags struct {
@@ -145,7 +144,7 @@ func openStore(ctx context.Context, conf env.Config, memory bool, log *slog.Logg
 
 // openS2 opens a store on S2, or on anything that speaks its API.
 func openS2(ctx context.Context, conf env.Config, log *slog.Logger) (opened, error) {
-	store, err := s2stream.New(s2stream.Options{Token: conf.S2Token, Endpoint: conf.S2Endpoint, Basin: conf.Basin, Log: log})
+	store, err := conf.OpenS2(log)
 	if err != nil {
 		return opened{}, usage{err}
 	}

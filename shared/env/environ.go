@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"agentchat/shared/route"
+	"agentchat/shared/signed"
 	"agentchat/shared/stream/s2stream"
 )
 
@@ -23,9 +24,14 @@ func FromEnviron(family string, getenv func(string) string, log *slog.Logger) (*
 	if c.S2Token == "" {
 		return nil, errors.New(S2Token + " is not set")
 	}
-	store, err := s2stream.New(s2stream.Options{Token: c.S2Token, Endpoint: c.S2Endpoint, Basin: c.Basin, Log: log})
+	store, err := c.OpenS2(log)
 	if err != nil {
 		return nil, err
 	}
 	return New(Options{Store: store, Config: c, Log: log, Open: open})
+}
+
+// OpenS2 returns the store on S2 that c names. It connects to nothing yet.
+func (c Config) OpenS2(log *slog.Logger) (*s2stream.Store, error) {
+	return s2stream.New(s2stream.Options{Token: c.S2Token, Endpoint: c.S2Endpoint, Basin: c.Basin, MaxSkew: signed.MaxSkew, Log: log})
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"agentchat/shared/signed"
 	"agentchat/shared/stream"
 )
 
@@ -29,8 +28,9 @@ func (s *Store) Ahead() time.Duration {
 // appended, which are those that readers compare with, and in a process that has
 // appended nothing for a while by the dates of S2's answers.
 type clock struct {
-	now func() time.Time
-	log *slog.Logger
+	now  func() time.Time
+	most time.Duration // as Options.MaxSkew
+	log  *slog.Logger
 
 	mu     sync.Mutex
 	ahead  time.Duration // of this machine's clock, as an answer told last
@@ -70,10 +70,9 @@ func (c *clock) tell(ctx context.Context, first, last, began, ended time.Time) {
 	default:
 		c.ahead = 0
 	}
-	if c.ahead.Abs() <= signed.MaxSkew || !c.warned.IsZero() && ended.Sub(c.warned) < warnEvery {
+	if c.most == 0 || c.ahead.Abs() <= c.most || !c.warned.IsZero() && ended.Sub(c.warned) < warnEvery {
 		return
 	}
 	c.warned = ended
-	c.log.LogAttrs(ctx, slog.LevelWarn, "this machine's clock is not the store's: what is signed now will not verify",
-		slog.Duration("ahead", c.ahead), slog.Duration("allowed", signed.MaxSkew))
+	c.log.LogAttrs(ctx, slog.LevelWarn, "this machine's clock is not the store's", slog.Duration("ahead", c.ahead), slog.Duration("allowed", c.most))
 }

@@ -1,34 +1,15 @@
 package s2stream_test
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"agentchat/shared/apitest"
 	"agentchat/shared/stream/s2stream"
 )
-
-// A logBuffer may be written to and read concurrently.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *logBuffer) count(s string) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.Count(b.buf.String(), s)
-}
 
 // A clock that is not the store's is noticed, by what is appended and by the dates
 // of other answers, and told to the log once an hour.
@@ -36,10 +17,10 @@ func TestClock(t *testing.T) {
 	t.Parallel()
 	srv := serve(t, nil)
 	var offset atomic.Int64
-	var log logBuffer
+	var log apitest.Buffer
 	s := open(t, s2stream.Options{
 		Token: token, Endpoint: srv.url, Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) },
-		Log: slog.New(slog.NewTextHandler(&log, nil)),
+		MaxSkew: 5 * time.Minute, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	create(t, s, inbox)
 	look := func() {
@@ -75,7 +56,7 @@ func TestClock(t *testing.T) {
 		if got := s.Ahead(); (got-step.want).Abs() > 2*time.Second || step.want == 0 && got != 0 {
 			t.Errorf("%s: %v ahead; want %v", step.name, got, step.want)
 		}
-		if n := log.count("level=WARN"); n != step.warned {
+		if n := strings.Count(log.String(), "level=WARN"); n != step.warned {
 			t.Errorf("%s: %d warnings; want %d", step.name, n, step.warned)
 		}
 	}

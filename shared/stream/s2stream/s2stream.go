@@ -34,8 +34,9 @@ type Options struct {
 	Sweep   time.Duration // the shortest pause between two sweeps of a Watch; 0: 250 ms
 	Within  time.Duration // how late a Watch may tell of what others write, as long as S2 answers fast enough; 0: 5 s
 
-	Now func() time.Time // this machine's clock, which S2's is compared with; nil: time.Now
-	Log *slog.Logger     // nil: slog.Default
+	Now     func() time.Time // this machine's clock, which S2's is compared with; nil: time.Now
+	MaxSkew time.Duration    // how far apart the two may be before the log is warned; 0: it never is
+	Log     *slog.Logger     // nil: slog.Default
 }
 
 const (
@@ -88,7 +89,7 @@ func New(o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	clock := &clock{now: o.Now, log: o.Log}
+	clock := &clock{now: o.Now, most: o.MaxSkew, log: o.Log}
 	client := &http.Client{
 		// A redirect would carry a write somewhere else, and could repeat it.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

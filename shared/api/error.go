@@ -107,12 +107,12 @@ type Problem struct {
 	RequestID ident.Request `json:"request_id" doc:"The id of the request, as in X-Request-Id and in the server's log."`
 }
 
-// A Shape is how errors stand on the wire, for the routes of a protocol that has a
-// form of its own; a Problem is that of all others. Its zero value tells nothing.
+// A Shape is a form of errors on the wire: Problem, and for the routes of a
+// protocol that has one of its own, that. A route names it by a zero value.
 type Shape interface {
 	MediaType() string
-	// Of returns what is encoded of e, in an answer under a request id, or in the
-	// event that ends a stream.
+	// Of returns e in this form, to be encoded in the answer to the request id, or
+	// in the event that ends its stream.
 	Of(e *Error, id ident.Request) any
 }
 
@@ -139,4 +139,24 @@ func (e *Error) Problem(id ident.Request) Problem {
 		p.Outcome, p.Retry = "unknown", "inspect"
 	}
 	return p
+}
+
+// Unreachable says why one of many, an inbox or a chat, was left out, as a problem does.
+type Unreachable struct {
+	Type   string  `json:"type" doc:"about:blank: the code says more than a type could."`
+	Title  string  `json:"title" doc:"The code in words."`
+	Status int     `json:"status" doc:"The HTTP status that goes with the code."`
+	Detail string  `json:"detail" doc:"What was wrong, for people; may change."`
+	Code   Code    `json:"code" doc:"What went wrong."`
+	Tail   *uint64 `json:"tail,omitempty" doc:"With cursor_beyond_tail: the tail."`
+}
+
+// Unreachable returns e as it is told of one inbox, or chat, among many.
+func (e *Error) Unreachable() Unreachable {
+	t := e.Code.Trait()
+	u := Unreachable{Type: "about:blank", Title: t.Title, Status: t.Status, Detail: e.Detail, Code: e.Code}
+	if e.Tail != nil {
+		u.Tail = &e.Tail.At
+	}
+	return u
 }

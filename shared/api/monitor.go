@@ -34,16 +34,6 @@ type MonitorDelivery struct {
 	Delivery
 }
 
-// Unreachable says why one of many, an inbox or a chat, was left out, as a problem does.
-type Unreachable struct {
-	Type   string  `json:"type" doc:"about:blank: the code says more than a type could."`
-	Title  string  `json:"title" doc:"The code in words."`
-	Status int     `json:"status" doc:"The HTTP status that goes with the code."`
-	Detail string  `json:"detail" doc:"What was wrong, for people; may change."`
-	Code   Code    `json:"code" doc:"What went wrong."`
-	Tail   *uint64 `json:"tail,omitempty" doc:"With cursor_beyond_tail: the tail."`
-}
-
 // A Gap says what can't be read any more: the positions from From up to, and without, To.
 type Gap struct {
 	From uint64 `json:"from" doc:"The position that was to be read."`
@@ -62,14 +52,4 @@ type UnavailableEvent struct {
 type GapEvent struct {
 	Inbox ident.Agent `json:"inbox"`
 	Gap
-}
-
-// Unreachable returns e as it is told of one inbox, or chat, among many.
-func (e *Error) Unreachable() Unreachable {
-	t := e.Code.Trait()
-	u := Unreachable{Type: "about:blank", Title: t.Title, Status: t.Status, Detail: e.Detail, Code: e.Code}
-	if e.Tail != nil {
-		u.Tail = &e.Tail.At
-	}
-	return u
 }

@@ -7,8 +7,8 @@ import (
 	"agentchat/shared/agent"
 )
 
-// LookEvery is how often Still is to be asked for whoever stays. Then its answer
-// comes, with half a second to spare, within agent.MaxAge of what it is about.
+// LookEvery is how often Still is to be asked for whoever stays. Then what it
+// refuses ended less than agent.MaxAge ago, by half a second and more.
 const LookEvery = time.Second
 
 // stayAge is how old the state may be that Still believes: most looks ask no
@@ -18,7 +18,7 @@ const stayAge = 3250 * time.Millisecond
 // Still returns nil for as long as the credential of by opens something, else the
 // *api.Error that a call made with it now would get: its key was revoked, or its
 // agent deleted. What can't be looked at, since the store is away, is as it was.
-// The tokens of a process are the same for as long as it lives.
+// The tokens of an Auth are the same for as long as it lives.
 func (a *Auth) Still(ctx context.Context, by Caller) error {
 	if by.Kind != Agent {
 		return nil

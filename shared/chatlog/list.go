@@ -51,7 +51,8 @@ func (l *Log) List(ctx context.Context, by Actor, from uint64, limit int) (*api.
 	if err := ctx.Err(); err != nil {
 		return nil, journal.Unavailable(err)
 	}
-	answer, away := &api.ListChatsResponse{Chats: make([]api.Chat, 0, len(found))}, 0
+	answer := &api.ListChatsResponse{Chats: make([]api.Chat, 0, len(found))}
+	away := 0
 	for i, id := range ids {
 		if c := found[i]; c != nil {
 			answer.Chats = append(answer.Chats, *c)
@@ -83,7 +84,7 @@ func (l *Log) List(ctx context.Context, by Actor, from uint64, limit int) (*api.
 func (l *Log) entry(ctx context.Context, id ident.Chat, by Actor) (*api.Chat, error) {
 	r, err := l.enter(ctx, id, by, false)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.ChatNotFound {
-		// What is listed was begun before: nothing of it is there no more.
+		// It is half made, unless it is not there at all: what is listed was begun.
 		s, err := journal.Read(ctx, l.journal, stream.Chat(id), l.chats, settled)
 		if err == nil && s.ID == "" {
 			err = api.Errorf(api.StreamMissing, "the stream %s is gone; an operator must look", stream.Chat(id))

@@ -35,9 +35,9 @@ type Route struct {
 // names no agent. Who may is decided before anything is looked up.
 type Acts interface{ Actor() ident.Agent }
 
-// A Stream is what an Events route brings when it is followed: these events, and
-// "problem" before an end that has a reason. No other names may be sent, and more
-// may be added: a reader passes over what it does not know.
+// A Stream is what an Events route brings when it is followed: these events and no
+// other, and "problem" before an end that has a reason. A later version may have
+// more: a reader passes over what it does not know.
 type Stream struct {
 	Events []Event // most are as the first
 	Doc    string  // what they hold and what their ids are, shown in OpenAPI

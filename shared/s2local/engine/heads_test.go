@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,7 +73,7 @@ func TestTailIsThatOfTheLastBatch(t *testing.T) {
 func watched(t *testing.T, e *engine.Engine) string {
 	t.Helper()
 	var all []string
-	for moved, err := range e.Watch(context.Background(), basin, "") {
+	for moved, err := range e.Watch(t.Context(), basin, "") {
 		if err != nil {
 			t.Fatal(err)
 		}

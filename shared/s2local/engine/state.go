@@ -59,8 +59,8 @@ func decodeLife(b []byte) (*life, error) {
 	return l, nil
 }
 
-// A head is the part of a stream that appends move. Times are milliseconds. What
-// only says where the last batch ends is not written with each: see follow.
+// A head is the part of a stream that appends move. Times are milliseconds. It is
+// not written with each batch: where the last one ends, follow finds out.
 type head struct {
 	next    uint64 // position of the next record
 	time    uint64 // timestamp of the last record

@@ -49,8 +49,8 @@ func (a accepted) Status() (int, http.Header) {
 }
 
 // A protocol of its own has room in the table: for PATCH, for an answer that comes
-// later, for streams without a page, for credentials where it has them, and for errors in a form of its own, which are
-// of its own routes only.
+// later, for streams without a page, for credentials where it has them, and for
+// errors in a form of its own, which are of its own routes only.
 func TestRoom(t *testing.T) {
 	h := serve.Bound(newWorld(t, env.Config{}).Env, "later", []route.Route{
 		{Op: "later.change", Method: http.MethodPatch, Path: "/later/{agent}", Access: route.Self, Keys: true, Req: change{}, Resp: accepted{}, Shape: fault{}},

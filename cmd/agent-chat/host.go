@@ -31,18 +31,6 @@ const (
 	maxHeader     = 256 << 10        // cursors of many inboxes may travel in a header
 )
 
-// gcPercent lets the heap grow to three times what lives before it is collected,
-// where Go would stop at twice: what lives is little, and a send costs 6 % less.
-const gcPercent = 200
-
-// collectLess sets it, unless GOGC says something else than Go's default. The
-// garbage of the start is not to stay, so it comes behind that.
-func collectLess() {
-	if was := debug.SetGCPercent(gcPercent); was != 100 {
-		debug.SetGCPercent(was)
-	}
-}
-
 // A host serves every family on one port.
 type host struct {
 	conf     env.Config
@@ -203,4 +191,16 @@ func urlOf(scheme string, l net.Listener) string {
 func isLoopback(addr net.Addr) bool {
 	tcp, ok := addr.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()
+}
+
+// gcPercent lets the heap grow to three times what lives before it is collected,
+// where Go would stop at twice: what lives is little, and a send costs 6 % less.
+const gcPercent = 200
+
+// collectLess sets gcPercent, unless GOGC says something else than Go's default.
+// The garbage of the start is not to stay, so it comes behind that.
+func collectLess() {
+	if was := debug.SetGCPercent(gcPercent); was != 100 {
+		debug.SetGCPercent(was)
+	}
 }

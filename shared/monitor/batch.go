@@ -77,8 +77,11 @@ func (b *batch) look(ctx context.Context) {
 	}
 	slices.SortFunc(unknown, order) // all at time 0
 	unknown = unknown[:min(len(unknown), maxHeads)]
-	if len(unknown) > 0 {
-		b.read(ctx, unknown, b.room()/len(unknown), false)
+	if n := len(unknown); n > 0 {
+		// Each reader begins elsewhere, by the golden section, so that those who
+		// look at the same inboxes find out different ones for each other.
+		at := b.nth * n * 618 / 1000 % n
+		b.read(ctx, slices.Concat(unknown[at:], unknown[:at]), b.room()/n, false)
 	}
 	for _, s := range b.sources {
 		if s.known {

@@ -36,6 +36,7 @@ func newPool() *pool { return &pool{calls: make(chan struct{}, maxCalls)} }
 type set struct {
 	*pool
 	m       *Monitor
+	nth     int // from 0, among the readers of the pool when this one came
 	sources map[ident.Agent]*source
 	mine    int // bytes held, of the pool's
 	typical int // bytes that a read brought lately
@@ -50,8 +51,8 @@ type set struct {
 
 // newSet returns a set, which counts as a reader of p until it is closed.
 func (m *Monitor) newSet(p *pool) *set {
-	p.readers.Add(1)
-	return &set{pool: p, m: m, sources: map[ident.Agent]*source{}, typical: typical}
+	nth := int(p.readers.Add(1)) - 1
+	return &set{pool: p, m: m, nth: nth, sources: map[ident.Agent]*source{}, typical: typical}
 }
 
 func (w *set) close() {

@@ -210,3 +210,46 @@ func TestPageBesideStreams(t *testing.T) {
 		streams.Wait()
 	})
 }
+
+// A paced is a store that takes a moment for a read.
+type paced struct {
+	stream.Store
+	reads atomic.Int64
+}
+
+func (s *paced) Read(ctx context.Context, n stream.Name, start stream.Start, limit stream.Limit) (stream.Page, error) {
+	s.reads.Add(1)
+	time.Sleep(time.Millisecond)
+	return s.Store.Read(ctx, n, start, limit)
+}
+
+// Readers that begin together find out the first records of the inboxes for each other.
+func TestLooksAreShared(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const readers, inboxes = 20, 500
+		f := newFleet(t, nil)
+		for i := range inboxes {
+			f.create(name(i))
+			f.append(name(i), envelope(api.KindMessage, "alice", "id", 64<<10))
+		}
+		store := &paced{Store: f.store}
+		m := monitor.New(store, nil)
+		var reading sync.WaitGroup
+		for range readers {
+			reading.Go(func() {
+				for page, err := range m.Follow(t.Context(), monitor.Query{}) {
+					if err != nil {
+						t.Error(err)
+					}
+					if err != nil || len(page.Deliveries) > 0 {
+						return
+					}
+				}
+			})
+		}
+		reading.Wait()
+		if n := store.reads.Load(); n < inboxes || n > 6*inboxes {
+			t.Errorf("%d readers made %d reads for a first batch each of %d inboxes; want far fewer than each alone would make", readers, n, inboxes)
+		}
+	})
+}

@@ -108,9 +108,7 @@ func (h head) saved(old head) bool {
 // follow moves h, as it was stored, to the end of the last batch of its life. it is
 // any iterator; its bounds are changed.
 func (h *head) follow(it *pebble.Iterator, basin uint32, life uint64) error {
-	from := batchKey(nil, basin, life, h.next)
-	it.SetBounds(from, after(from[:batchKeyLen-8]))
-	if !it.Last() {
+	if !h.last(it, basin, life) {
 		return it.Error()
 	}
 	b, err := parse(it.Value())
@@ -119,6 +117,15 @@ func (h *head) follow(it *pebble.Iterator, basin uint32, life uint64) error {
 	}
 	h.next, h.time, h.arrival = lastOf(it.Key())+1, b.lastTime(), b.arrival()
 	return nil
+}
+
+// last moves it to the last batch of a life that h, as it was stored, does not
+// know of; false: there is none, or it failed. The batch itself, which may be
+// large, is not read unless its value is asked for.
+func (h *head) last(it *pebble.Iterator, basin uint32, life uint64) bool {
+	from := batchKey(nil, basin, life, h.next)
+	it.SetBounds(from, after(from[:batchKeyLen-8]))
+	return it.Last()
 }
 
 // dueNext returns when retention has to be looked at, 0 for never.

@@ -194,8 +194,10 @@ func storedTail(it *pebble.Iterator, k streamKey, life []byte) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	err = h.follow(it, k.basin, binary.BigEndian.Uint64(life))
-	return h.next, err
+	if h.last(it, k.basin, binary.BigEndian.Uint64(life)) {
+		return lastOf(it.Key()) + 1, nil
+	}
+	return h.next, it.Error()
 }
 
 // moved tells the watchers of st's durable tail.

@@ -87,14 +87,18 @@ func run[R any](ctx context.Context, c *Client, r request, again bool) (*R, repl
 }
 
 // repeat runs attempt until it succeeds, fails for good, or the budget is spent.
-// Failures that are open in their outcome are repeated if harmless says so.
+// Failures that are open in their outcome are repeated if harmless says so; the
+// outcome is open, then, until an attempt is answered that decides it.
 func (c *Client) repeat(ctx context.Context, attempt func() (reply, error), harmless func(error) bool) (reply, error) {
 	waits := backoff.NewExponentialBackOff()
 	waits.InitialInterval, waits.Multiplier, waits.MaxInterval = 200*time.Millisecond, 2, 5*time.Second
-	var last error
+	var last, open error
 	res, err := backoff.Retry(ctx, func() (reply, error) {
 		res, err := attempt()
 		last = err
+		if errors.Is(err, ErrUnknown) {
+			open = err
+		}
 		switch {
 		case err == nil:
 			return res, nil
@@ -110,10 +114,22 @@ func (c *Client) repeat(ctx context.Context, attempt func() (reply, error), harm
 	if err == nil {
 		return res, nil
 	}
+	if open != nil && !errors.Is(last, ErrUnknown) && !decides(last) {
+		last = fmt.Errorf("%w; an attempt before it may have been carried out: %w", last, open)
+	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(last, cause) {
 		return res, fmt.Errorf("%w (%w)", last, cause)
 	}
 	return res, last
+}
+
+// decides reports whether err, of a repeat, says that nothing came of the attempts
+// before it either: it is a refusal for what the request is, or for what is stored.
+// Who asks, and whether the server can be reached, may have changed in between.
+func decides(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Permanent() && e.Problem.Code != "" &&
+		e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden
 }
 
 // repeatable reports whether the call that ended with err may be made again.

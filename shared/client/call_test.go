@@ -255,6 +255,13 @@ func TestSendRepeats(t *testing.T) {
 		{"rate limited for an hour", "m1", []func(http.ResponseWriter){later("3600", problem(429, api.RateLimited, "")), ok}, "m1", 429, true, false, 0},
 		{"a proxy's 502, no id", "", []func(http.ResponseWriter){says(502, `<html>`), ok}, "-", 502, true, true, 0},
 		{"a proxy's 502", "m1", []func(http.ResponseWriter){says(502, `<html>`), ok}, "m1 m1", 0, false, false, 0},
+		{"reply lost, then unavailable for good", "m1", []func(http.ResponseWriter){dropped, problem(503, api.Unavailable, "")}, "m1 m1 m1 m1", 503, true, true, 0},
+		{"unknown, no id but the server's, then a proxy's 429", "", []func(http.ResponseWriter){unknown, says(429, `{}`)}, "- msg_1 msg_1 msg_1", 429, true, true, 0},
+		{"reply lost, then our own fault", "m1", []func(http.ResponseWriter){dropped, problem(500, api.Internal, "")}, "m1 m1", 500, true, true, 0},
+		{"reply lost, then the key revoked", "m1", []func(http.ResponseWriter){dropped, problem(401, api.UnknownCredential, "")}, "m1 m1", 401, true, true, 0},
+		{"reply lost, then an answer of something else", "m1", []func(http.ResponseWriter){dropped, says(404, `<html>`)}, "m1 m1", 404, true, true, 0},
+		{"reply lost, then decided", "m1", []func(http.ResponseWriter){dropped, problem(409, api.IDReused, "")}, "m1 m1", 409, true, false, 0},
+		{"unavailable, then the key revoked", "m1", []func(http.ResponseWriter){problem(503, api.Unavailable, ""), problem(401, api.UnknownCredential, "")}, "m1 m1", 401, true, false, 0},
 		{"too large", "m1", []func(http.ResponseWriter){problem(413, api.RecordTooLarge, ""), ok}, "m1", 413, true, false, 0},
 		{"id reused", "m1", []func(http.ResponseWriter){problem(409, api.IDReused, ""), ok}, "m1", 409, true, false, 0},
 		{"our own fault", "m1", []func(http.ResponseWriter){problem(500, api.Internal, ""), ok}, "m1", 500, true, false, 0},
@@ -316,6 +323,26 @@ func TestSendUnreachable(t *testing.T) {
 		e, ok := errors.AsType[*client.ConnError](err)
 		if !ok || e.Sent || errors.Is(err, client.ErrUnknown) || n.refused != 4 {
 			t.Errorf("send: %v after %d tries; want a ConnError that was not sent, after 4", err, n.refused)
+		}
+	})
+}
+
+// A server that goes away with a request: that it is not there for the repeats
+// says nothing of what it did before.
+func TestSendThenUnreachable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n *pipeNet
+		c, n := start(t, func(http.ResponseWriter, *http.Request) {
+			n.mu.Lock()
+			n.down = true
+			n.mu.Unlock()
+			panic(http.ErrAbortHandler)
+		}, client.Options{})
+		text := "hi"
+		_, err := c.Send(t.Context(), api.SendRequest{Heading: api.Heading{Agent: "alice", To: "bob", ID: "m1"}, Text: &text})
+		e, ok := errors.AsType[*client.ConnError](err)
+		if !ok || e.Sent || !errors.Is(err, client.ErrUnknown) || n.refused != 3 {
+			t.Errorf("send: %v after %d tries that were refused; want a ConnError that was not sent, of unknown outcome, after 3", err, n.refused)
 		}
 	})
 }

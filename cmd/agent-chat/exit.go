@@ -44,16 +44,21 @@ func exitStatus(err error) int {
 	if _, ok := errors.AsType[*coordinator.Replaced](err); ok {
 		return exitReplaced
 	}
-	if e, ok := errors.AsType[*client.Error](err); ok {
-		if e.Permanent() {
-			return exitRefused
-		}
+	if e, ok := errors.AsType[*client.Error](err); ok && (!e.Permanent() || mayBeDone(err, e)) {
 		return exitUnavailable
+	} else if ok {
+		return exitRefused
 	}
 	if _, ok := errors.AsType[*client.ConnError](err); ok || errors.Is(err, client.ErrUnknown) || errors.Is(err, errIncomplete) {
 		return exitUnavailable
 	}
 	return exitFailed
+}
+
+// mayBeDone reports whether err, which ended with the answer e, is of a call that
+// may have been carried out before it was answered so.
+func mayBeDone(err error, e *client.Error) bool {
+	return errors.Is(err, client.ErrUnknown) && !errors.Is(e, client.ErrUnknown)
 }
 
 // report writes err for a person, or with --json as an object, and says what to do.
@@ -70,8 +75,16 @@ func (a *app) report(err error) {
 	}
 	e, ok := errors.AsType[*client.Error](err)
 	_, uncertain := errors.AsType[*coordinator.Uncertain](err)
+	s, isSend := errors.AsType[*unsent](err)
 	if ok && e.Problem.Code != "" && !uncertain {
-		a.object(a.errOut, map[string]any{"error": e.Problem, "advice": advice(err)})
+		p := e.Problem
+		if mayBeDone(err, e) {
+			p.Outcome = "unknown"
+		}
+		if isSend {
+			p.Message = s.id
+		}
+		a.object(a.errOut, map[string]any{"error": p, "advice": advice(err)})
 		return
 	}
 	p := map[string]any{"detail": a.describe(err)}
@@ -81,6 +94,9 @@ func (a *app) report(err error) {
 	}
 	if r, ok := errors.AsType[*coordinator.Replaced](err); ok {
 		p["owner"] = r.By
+	}
+	if isSend {
+		p["message_id"] = s.id
 	}
 	if ok {
 		p["status"] = e.Status
@@ -109,7 +125,11 @@ func (a *app) describe(err error) string {
 			s += " (" + where + ")"
 		}
 	}
-	return fmt.Sprintf("%s [%d %s, request %s]", s, e.Status, e.Problem.Code, e.Problem.RequestID)
+	s = fmt.Sprintf("%s [%d %s, request %s]", s, e.Status, e.Problem.Code, e.Problem.RequestID)
+	if mayBeDone(err, e) {
+		s += "; an attempt before it may have been carried out"
+	}
+	return s
 }
 
 // seeDoctor ends advice that doctor itself need not give.
@@ -126,6 +146,9 @@ func advice(err error) string {
 	}
 	if _, ok := errors.AsType[*coordinator.Replaced](err); ok {
 		return "Nothing of what was under way is stored, and nothing more is presented here."
+	}
+	if e, ok := errors.AsType[*client.Error](err); ok && mayBeDone(err, e) {
+		return "It may be done already: look before it is repeated."
 	}
 	if e, ok := errors.AsType[*client.ConnError](err); ok {
 		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
@@ -146,6 +169,8 @@ func advice(err error) string {
 		return "Nothing was done: as many calls are in progress as the server takes. Try again in a moment."
 	case p.Code == "" && (e.Status == 414 || e.Status == 431):
 		return "The cursor is longer than what the server, or something before it, takes. Begin without it, or name some inboxes with --agent."
+	case p.Code == api.NotFound:
+		return "Is AGENT_CHAT_URL right? What stands before /v1 belongs to it, and no more. Or the server is older than this command."
 	case p.Code == "" && e.Status/100 != 5:
 		return "That was no answer of agent-chat; is AGENT_CHAT_URL right?"
 	case e.Status == 401 && route.Of(e.Op).Access == route.Admin:
@@ -162,6 +187,8 @@ func advice(err error) string {
 		return "agent-chat register AGENT registers it; agent-chat agents lists who is."
 	case p.Code == api.MessageNotFound:
 		return "agent-chat inbox --json shows the ids."
+	case p.Code == api.KeyNotFound:
+		return "agent-chat keys list AGENT says which keys it has."
 	case p.Code == api.ContactNotFound:
 		return "agent-chat contacts lists who is there."
 	case p.Code == api.ContactExists:

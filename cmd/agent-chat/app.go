@@ -122,7 +122,29 @@ Exit status:
 	add("host", false, a.devCommand(), a.serveCommand(), a.s2Command(), a.initCommand(), a.signingKeysCommand(), a.demoCommand())
 	root.AddCommand(a.versionCommand())
 	a.mark(root)
+	strict(root)
 	return root
+}
+
+// strict has what cobra itself adds to root refuse words that it does not know, where
+// it would show help and succeed: a script would keep the help for a completion.
+func strict(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "completion":
+			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		case "help":
+			c.Args = func(_ *cobra.Command, args []string) error {
+				of, rest, err := root.Find(args)
+				if err == nil && len(rest) > 0 {
+					err = fmt.Errorf("unknown command %q for %q", rest[0], of.CommandPath())
+				}
+				return err
+			}
+		}
+	}
 }
 
 // mark has every command say that it was reached: what fails before is the command line's fault.

@@ -22,7 +22,7 @@ type heading struct {
 func (h *heading) flags(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&h.from, "from", "", "the sender (default $AGENT_CHAT_AGENT)")
-	flags.StringVar(&h.id, "id", "", "the message's id; repeating a send with it is harmless")
+	flags.StringVar(&h.id, "id", "", "an id for what is sent; repeating it with the same one is harmless")
 	flags.StringVar(&h.conversation, "conversation", "", "the conversation's id")
 	flags.StringVar(&h.correlation, "correlation", "", "the correlation id")
 	flags.StringArrayVar(&h.metadata, "metadata", nil, "`KEY=VALUE`; repeatable")

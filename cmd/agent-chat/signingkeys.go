@@ -59,8 +59,9 @@ secret of a deployment. The server reads the file when it starts.`,
 		Long: `Add a key. It is published at once, when the server has read it, and signs a quarter
 of an hour later, so that verifiers know it by then; the present one stays published
 for what it signed, and is valid for another week. A server that reads its keys from
-a file takes the new one when it is started again: do that at once. Where no key can sign, the new one does at once. A set without
-keys gets a first key, and the secret behind owners' tokens and cursors.
+a file takes the new one when it is started again: do that at once. Where no key can
+sign, the new one does at once. A set without keys gets a first key, and the secret
+behind owners' tokens and cursors.
 
 With --secrets that secret is replaced likewise: the former one still opens what it made.`,
 		Example: `  agent-chat signing-keys rotate

@@ -20,6 +20,7 @@ import (
 type ownership struct {
 	takeOver bool
 	claim    string
+	orResume string // what else there is to do about an owner
 }
 
 func (o *ownership) flags(cmd *cobra.Command) {
@@ -27,6 +28,7 @@ func (o *ownership) flags(cmd *cobra.Command) {
 }
 
 func (o *ownership) claimFlag(cmd *cobra.Command) {
+	o.orResume = ". Who gives the same --claim-id each time goes on as its owner"
 	cmd.Flags().StringVar(&o.claim, "claim-id", "", "go on under the claim with this `id`, or make it; with --take-over also from who owns the direction")
 }
 
@@ -53,7 +55,7 @@ func (c *chats) own(ctx context.Context, remote *client.Client, p api.ChatReques
 	}
 	c.note("%s is owned by %s and ends at %d.", review.StreamID, owner, review.Tail)
 	if review.Owner != "" && !o.takeOver {
-		return nil, usagef("%s has an owner, which may be at work; --take-over replaces it", review.StreamID)
+		return nil, usagef("%s has an owner, which may be at work; --take-over replaces it%s", review.StreamID, o.orResume)
 	}
 	return review.Claim(ctx, id)
 }

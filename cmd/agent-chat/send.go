@@ -109,7 +109,14 @@ func (a *app) data(flag string) ([]byte, error) {
 		return nil, err
 	}
 	b = bytes.TrimSpace(b)
-	if !jsontext.Value(b).IsValid() {
+	v := jsontext.Value(b)
+	switch {
+	case v.IsValid():
+	case v.IsValid(jsontext.AllowDuplicateNames(true)):
+		return nil, usagef("--data: an object in it has a member twice, which is not taken")
+	case v.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)):
+		return nil, usagef("--data is not UTF-8, or has half of a surrogate pair")
+	default:
 		return nil, usagef("--data is not JSON; text goes in quotes: --data '\"text\"', a file is --data @FILE")
 	}
 	return b, nil

@@ -155,8 +155,12 @@ func (e *Engine) load() (number uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if version != nil && (len(version) != 1 || version[0] < 1 || version[0] > layoutVersion) {
-		return 0, fmt.Errorf("the data folder has layout %v, this program knows up to %d", version, layoutVersion)
+	switch {
+	case version == nil:
+	case len(version) != 1 || version[0] < 1:
+		return 0, fmt.Errorf("the data folder has layout %v, which no program writes", version)
+	case version[0] > layoutVersion:
+		return 0, fmt.Errorf("the data folder has layout %d, which a later version of this program wrote; this one knows up to %d", version[0], layoutVersion)
 	}
 	if version == nil || version[0] < layoutVersion {
 		if err := e.db.Set([]byte{keyVersion}, []byte{layoutVersion}, e.sync); err != nil {

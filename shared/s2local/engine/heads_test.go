@@ -102,7 +102,7 @@ func TestLayouts(t *testing.T) {
 	for _, tt := range []struct {
 		layout byte
 		want   string
-	}{{1, ""}, {2, ""}, {3, "layout [3]"}, {0, "layout [0]"}} {
+	}{{1, ""}, {2, ""}, {3, "layout 3, which a later version"}, {0, "layout [0]"}} {
 		setVersion(t, fs, tt.layout)
 		e, err := engine.Open(engine.Options{Dir: "data", FS: fs})
 		if err == nil {

@@ -103,7 +103,13 @@ func answer(e *s2.S2Error) (again, definite bool, kind error) {
 	switch e.Status {
 	case 0: // the SDK's own validation
 		return false, e.Origin == "sdk", stream.ErrInvalid
-	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		// S2 gives a code. Without one it is a proxy's, and says nothing about the request.
+		if e.Code == "" {
+			return false, true, stream.ErrUnavailable
+		}
+		return false, true, stream.ErrInvalid
+	case http.StatusRequestEntityTooLarge: // whoever says it, it will not become smaller
 		return false, true, stream.ErrInvalid
 	case http.StatusNotFound:
 		// A missing basin, or a proxy's 404, says nothing about the stream.

@@ -129,6 +129,8 @@ func TestOnlyWhatMaySucceedIsTriedAgain(t *testing.T) {
 		{"reset once", fault{kind: dropRequest}, 1, 1, 2, stream.ErrUnknown, nil},
 		{"400", fault{kind: answer, status: 400, body: `{"code":"bad_proto","message":"no"}`}, 100, 1, 1, stream.ErrInvalid, stream.ErrInvalid},
 		{"422", fault{kind: answer, status: 422, body: `{"code":"invalid","message":"no"}`}, 100, 1, 1, stream.ErrInvalid, stream.ErrInvalid},
+		{"400 of a proxy", fault{kind: answer, status: 400, body: "<html>bad request</html>"}, 100, 1, 1, stream.ErrUnavailable, stream.ErrUnavailable},
+		{"422 of a proxy", fault{kind: answer, status: 422, body: `{"error":"no"}`}, 100, 1, 1, stream.ErrUnavailable, stream.ErrUnavailable},
 		{"413", fault{kind: answer, status: 413}, 100, 1, 1, stream.ErrInvalid, stream.ErrInvalid},
 		{"401", fault{kind: answer, status: 401, body: `{"code":"authn","message":"who"}`}, 100, 1, 1, stream.ErrUnavailable, stream.ErrUnavailable},
 		{"403", fault{kind: answer, status: 403, body: `{"code":"permission_denied","message":"no"}`}, 100, 1, 1, stream.ErrUnavailable, stream.ErrUnavailable},
@@ -138,6 +140,8 @@ func TestOnlyWhatMaySucceedIsTriedAgain(t *testing.T) {
 		{"409 being deleted", fault{kind: answer, status: 409, body: `{"code":"stream_deletion_pending","message":"no"}`}, 100, 1, 1, stream.ErrUnavailable, stream.ErrUnavailable},
 		{"412 without a reason", fault{kind: answer, status: 412, body: `{}`}, 100, 1, 1, stream.ErrUnavailable, stream.ErrUnavailable},
 		{"416 without a tail", fault{kind: answer, status: 416, body: `!`}, 100, 1, 1, stream.ErrUnavailable, stream.ErrUnavailable},
+		{"416 of a proxy", fault{kind: answer, status: 416, body: `{"message":"no such range"}`}, 100, 1, 1, stream.ErrUnavailable, stream.ErrUnavailable},
+		{"416 with half a tail", fault{kind: answer, status: 416, body: `{"tail":{"timestamp":1}}`}, 100, 1, 1, stream.ErrUnavailable, stream.ErrUnavailable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

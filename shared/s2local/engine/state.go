@@ -119,9 +119,9 @@ func (h *head) follow(it *pebble.Iterator, basin uint32, life uint64) error {
 	return nil
 }
 
-// last moves it to the last batch of a life that h, as it was stored, does not
-// know of; false: there is none, or it failed. The batch itself, which may be
-// large, is not read unless its value is asked for.
+// last moves it to the last batch of a life, if that is behind what h, as it was
+// stored, knows of; false: it is not, or the iterator failed. The batch itself,
+// which may be large, is not read unless its value is asked for.
 func (h *head) last(it *pebble.Iterator, basin uint32, life uint64) bool {
 	from := batchKey(nil, basin, life, h.next)
 	it.SetBounds(from, after(from[:batchKeyLen-8]))

@@ -36,8 +36,9 @@ func (f format) decode(s string) ([]byte, error) {
 	if f == raw {
 		return []byte(s), nil
 	}
-	b, err := base64.StdEncoding.DecodeString(s)
-	if err != nil {
+	// One spelling for the same bytes, as S2 has it: Go passes over line breaks and stray bits.
+	b, err := base64.StdEncoding.Strict().DecodeString(s)
+	if err != nil || strings.ContainsAny(s, "\r\n") {
 		return nil, faultf(invalid, "invalid base64 encoding")
 	}
 	return b, nil

@@ -98,6 +98,48 @@ func TestWatchOverrun(t *testing.T) {
 	t.Fatal("the watch ended")
 }
 
+// A watcher that is behind is told all again, and then no tail that was before that.
+func TestWatchGoesNoStepBack(t *testing.T) {
+	e := open(t, engine.Options{Memory: true, Hot: 2})
+	if _, err := e.ReconfigureBasin(t.Context(), basin, func(c *engine.BasinConfig) { c.CreateOnAppend = true }); err != nil {
+		t.Fatal(err)
+	}
+	const streams = 1001 // more than come in one batch, and "z"
+	for i := range streams {
+		add(t, e, fmt.Sprintf("s/%d", i), input("x"))
+	}
+	add(t, e, "z", input("0"))
+	told, began, again := uint64(0), false, false
+	for batch, err := range e.Watch(t.Context(), basin, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range batch {
+			if m.Name == "z" && m.Tail < told {
+				t.Fatalf("z is at %d, and then at %d", told, m.Tail)
+			} else if m.Name == "z" {
+				told = m.Tail
+			}
+		}
+		switch {
+		case len(batch) == 0: // too much moves, "z" last
+			began = true
+			for i := range 4 {
+				add(t, e, fmt.Sprintf("s/%d", i), input("x"))
+			}
+			add(t, e, "z", input("1"))
+		case began && !again: // of the second sweep
+			again = true
+			add(t, e, "z", input("2"))
+		case began && told == 3 && batch[len(batch)-1].Name == "z":
+			add(t, e, "s/0", input("the end"))
+		}
+		if again && batch[0].Name == "s/0" && len(batch) == 1 {
+			return
+		}
+	}
+}
+
 // The first look at 10,000 streams is quick: the monitor makes it for every page.
 func BenchmarkWatchSweep(b *testing.B) {
 	e := open(b, engine.Options{Dir: b.TempDir()})

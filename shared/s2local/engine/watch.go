@@ -81,6 +81,7 @@ func (w *watcher) run(ctx context.Context, e *Engine, yield func([]Moved, error)
 		}
 		batch, lost := w.take()
 		if lost {
+			batch = nil // the sweep tells all of it, or what came later
 			if enough, err := w.sweep(ctx, e, yield); enough || err != nil {
 				return err
 			}

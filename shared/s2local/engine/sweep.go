@@ -179,7 +179,7 @@ func (e *Engine) expired(d dueLife) (cut uint64, oldest int64, err error) {
 	h, now := st.durable, st.now
 	st.mu.Unlock()
 	if now == nil || now.ID != d.id || h.empty() || *now.Config.RetentionAge == 0 {
-		return 0, 0, nil
+		return 0, h.oldest, nil // as it is: its batches are not looked at
 	}
 	s := &Stream{e: e, key: d.key, life: d.id}
 	it, err := s.batches(h.first)

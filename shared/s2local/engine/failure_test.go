@@ -183,6 +183,7 @@ func TestStall(t *testing.T) {
 		}
 		large := input(strings.Repeat("x", 1<<20-8))
 		began, queued := time.Now(), 0
+		var last *engine.Pending
 		for {
 			p := e.Submit(basin, "s", large)
 			select {
@@ -191,6 +192,7 @@ func TestStall(t *testing.T) {
 					t.Fatalf("append behind %d MiB: err = %v; want ErrBusy", queued, err)
 				}
 			default:
+				last = p
 				queued++
 				continue
 			}
@@ -204,6 +206,11 @@ func TestStall(t *testing.T) {
 		}
 		if _, err := first.Outcome(); !errors.Is(err, engine.ErrLate) {
 			t.Errorf("the first append, 6 s later: %v; want ErrLate", err)
+		}
+		soon, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if _, err := last.Wait(soon); !errors.Is(err, engine.ErrLate) {
+			t.Errorf("the last that was queued, 5 s later: %v; want ErrLate", err)
 		}
 		stalled.Store(false)
 		close(resume)

@@ -108,6 +108,48 @@ func TestDiskFailure(t *testing.T) {
 	}
 }
 
+// When the disk is found to be gone, those who are queued behind what it refused
+// are told at once.
+func TestDiskFailureTellsTheQueued(t *testing.T) {
+	var stalled atomic.Bool
+	resume, reached := make(chan struct{}), make(chan struct{}, 1)
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if !stalled.Load() || op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
+			return nil
+		}
+		select {
+		case reached <- struct{}{}:
+		default:
+		}
+		<-resume
+		return errDisk
+	}))
+	e, err := engine.Open(engine.Options{Dir: "data", FS: fs, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := e.EnsureBasin(t.Context(), basin, engine.BasinConfig{CreateOnAppend: true}); err != nil {
+		t.Fatal(err)
+	}
+	stalled.Store(true)
+	pending := []*engine.Pending{e.Submit(basin, "s", input("a"))}
+	<-reached
+	for range 3 {
+		pending = append(pending, e.Submit(basin, "s", input("b")))
+	}
+	close(resume)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // before anything is late
+	defer cancel()
+	for i, p := range pending {
+		if _, err := p.Wait(ctx); !errors.Is(err, engine.ErrStorage) {
+			t.Errorf("append %d: err = %v; want ErrStorage", i, err)
+		}
+	}
+	if err := e.Close(); err != nil && !errors.Is(err, engine.ErrStorage) {
+		t.Errorf("close: %v", err)
+	}
+}
+
 // copied is what is on disk, without the locks of the process that failed.
 func copied(t *testing.T, disk vfs.FS) vfs.FS {
 	t.Helper()
@@ -216,6 +258,11 @@ func TestStall(t *testing.T) {
 		close(resume)
 		if ack := add(t, e, "s", input("last")); ack.Start.Seq != uint64(1+queued) {
 			t.Errorf("the next append: at %d; want it behind %d", ack.Start.Seq, queued)
+		}
+		for _, p := range []*engine.Pending{first, last} { // what was told before
+			if ack, err := p.Outcome(); !errors.Is(err, engine.ErrLate) {
+				t.Errorf("an append that was late, once it is made: %+v, %v; want ErrLate", ack, err)
+			}
 		}
 	})
 }

@@ -163,3 +163,46 @@ func TestWatch(t *testing.T) {
 		}
 	})
 }
+
+// An append that the store keeps waiting has an unknown outcome after 5 s: it may be
+// made yet, and is then, once. What is appended behind it says so.
+func TestAppendThatIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, err := engine.Open(engine.Options{Memory: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		s := localstream.New(e, "test-basin")
+		if err := s.Ensure(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		alice := stream.Inbox(ident.Agent("alice"))
+		if err := s.Create(t.Context(), alice, stream.Config{}); err != nil {
+			t.Fatal(err)
+		}
+		resume := make(chan struct{})
+		go func() {
+			_, err := e.ReconfigureStream(context.Background(), "test-basin", alice.String(), func(*engine.StreamConfig) { <-resume })
+			if err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait() // nothing is committed from here on
+		in := stream.Batch{Records: []stream.Record{body("a")}, At: new(uint64(0))}
+		began := time.Now()
+		for range 2 {
+			if _, err := s.Append(t.Context(), alice, in); !errors.Is(err, stream.ErrUnknown) {
+				t.Errorf("append: err = %v; want ErrUnknown", err)
+			}
+		}
+		if took := time.Since(began); took < 10*time.Second || took > 10500*time.Millisecond {
+			t.Errorf("two appends took %v; want 5 s each", took)
+		}
+		close(resume)
+		var position *stream.PositionError
+		if _, err := s.Append(t.Context(), alice, in); !errors.As(err, &position) || position.Tail != 1 {
+			t.Errorf("append at 0: err = %v; want position taken, the tail is 1", err)
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -75,5 +76,44 @@ func TestLogGrowsByItselfOnFullDisk(t *testing.T) {
 	add(t, e, "s", input("b"))
 	if got := bodies(t, open(t, engine.Options{Dir: "data", FS: copied(t, disk)}), "s", 0); got != "a b" {
 		t.Errorf("stored %q; want both records", got)
+	}
+}
+
+// A power cut behind the growth of a new log and before its first sync leaves a log
+// of zeros alone, and one of the next start leaves another beside it.
+func TestLogsOfZeros(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	e := open(t, engine.Options{Dir: "data", FS: fs})
+	create(t, e, "s")
+	add(t, e, "s", input("a"))
+	for cut := range 3 {
+		fs = fs.CrashClone(vfs.CrashCloneCfg{})
+		e, err := engine.Open(engine.Options{Dir: "data", FS: fs})
+		if err != nil {
+			t.Fatalf("behind %d cuts: %v", cut, err)
+		}
+		if got := bodies(t, e, "s", 0); got != "a" {
+			t.Fatalf("behind %d cuts: %q; want a", cut, got)
+		}
+		zeroed := fs.CrashClone(vfs.CrashCloneCfg{})
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		names, err := zeroed.List("data")
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".log") })
+		f, err := zeroed.Create(path.Join("data", slices.Max(names)), vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write(make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		fs = zeroed
 	}
 }

@@ -175,7 +175,12 @@ func (m *Monitor) tails(ctx context.Context, q *Query) (map[ident.Agent]uint64, 
 		return m.few(ctx, q.Agents)
 	}
 	tails, selected, unread := map[ident.Agent]uint64{}, q.selected(), map[ident.Agent]api.UnavailableEvent{}
+	ctx, leave := m.whileListed(ctx)
+	defer leave()
 	for moved, err := range m.store.Watch(ctx, stream.Inboxes) {
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			err = cause
+		}
 		if err != nil {
 			return nil, nil, journal.Unavailable(fmt.Errorf("list the inboxes: %w", err))
 		}
@@ -197,6 +202,26 @@ func (m *Monitor) tails(ctx context.Context, q *Query) (map[ident.Agent]uint64, 
 		}
 	}
 	return nil, nil, journal.Unavailable(errors.New("the store stopped listing the inboxes"))
+}
+
+// whileListed returns a context that ends when the store no longer lists inboxes, looked
+// at from time to time. Watch goes on while a store is away, as those want it who follow;
+// who waits for a page is told that it is, before they give up.
+func (m *Monitor) whileListed(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() { // until the caller leaves
+		for {
+			select {
+			case <-time.After(patience):
+			case <-ctx.Done():
+				return
+			}
+			if _, _, err := m.store.List(ctx, stream.Inboxes, stream.Name{}, 1); err != nil {
+				cancel(err)
+			}
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // few is tails for some agents, without a look at all the others.

@@ -92,6 +92,66 @@ func TestUnlisted(t *testing.T) {
 	}
 }
 
+// waiting is a store whose Watch says nothing for a while, as that of S2 does while the
+// store is away or slow. List says which.
+type waiting struct {
+	stream.Store
+	quiet time.Duration
+	list  error
+}
+
+func (s *waiting) Watch(ctx context.Context, prefix stream.Prefix) iter.Seq2[[]stream.Moved, error] {
+	return func(yield func([]stream.Moved, error) bool) {
+		select {
+		case <-time.After(s.quiet):
+			s.Store.Watch(ctx, prefix)(yield)
+		case <-ctx.Done():
+			yield(nil, ctx.Err())
+		}
+	}
+}
+
+func (s *waiting) List(ctx context.Context, prefix stream.Prefix, after stream.Name, limit int) ([]stream.Name, bool, error) {
+	if s.list != nil {
+		return nil, false, s.list
+	}
+	return s.Store.List(ctx, prefix, after, limit)
+}
+
+// A page waits for a store that is slow, and not for one that is away.
+func TestPageOfAStoreThatIsAway(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		list error
+		q    monitor.Query
+		min  time.Duration
+		max  time.Duration
+	}{
+		{"slow", nil, monitor.Query{}, 20 * time.Second, 21 * time.Second},
+		{"away", stream.ErrUnavailable, monitor.Query{}, 0, 5 * time.Second},
+		{"away, latest", stream.ErrUnavailable, monitor.Query{Latest: true}, 0, 5 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				inner, closeStore := localstream.Memory()
+				t.Cleanup(closeStore)
+				if err := inner.Create(t.Context(), stream.Inbox("bob"), stream.Config{}); err != nil {
+					t.Fatal(err)
+				}
+				m, began := monitor.New(&waiting{inner, 20 * time.Second, tt.list}, nil), time.Now()
+				page, err := m.Page(t.Context(), tt.q)
+				if took := time.Since(began); took < tt.min || took > tt.max {
+					t.Errorf("Page took %v; want %v to %v", took, tt.min, tt.max)
+				}
+				e, _ := errors.AsType[*api.Error](err)
+				if away := e != nil && e.Code == api.Unavailable && errors.Is(err, stream.ErrUnavailable); away != (tt.list != nil) {
+					t.Errorf("Page: %v, %v; want unavailable, since the store is: %t", page, err, tt.list != nil)
+				}
+			})
+		})
+	}
+}
+
 // told is a store whose Watch says something else.
 type told struct {
 	stream.Store

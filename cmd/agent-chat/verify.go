@@ -35,7 +35,7 @@ A transcript has to be read with receipts and fences, from its beginning. With
 --partial it may be a part, or messages alone: positions may then be missing.
 
 Each fault is a line. The exit status is 0 if there is none, else 1.`,
-		Example: `  curl -s $AGENT_CHAT_URL/.well-known/jwks.json >keys.json
+		Example: `  curl -s "${AGENT_CHAT_URL:-` + defaultURL + `}/.well-known/jwks.json" >keys.json
   agent-chat chats read $CHAT --all --limit 0 --json >transcript.ndjson
   agent-chat verify --jwks keys.json transcript.ndjson
   agent-chat verify --jwks keys.json --partial - <messages.ndjson`,

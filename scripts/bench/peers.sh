@@ -94,6 +94,7 @@ for name in "$@"; do
 		setpriv --reuid=postgres --regid=postgres --init-groups "$PG/postgres" -D "$d/d" -p 19827 -h 127.0.0.1 -k "$d" \
 			-c synchronous_commit=on -c max_connections=200 -c shared_buffers=512MB -c max_wal_size=4GB >/dev/null 2>&1 &
 		PID=$!
+		for _ in $(seq 300); do "$PG/pg_isready" -q -h 127.0.0.1 -p 19827 && break; sleep 0.1; done
 		own=$PID
 		PID=0 # its work is done by children, whose CPU is not counted
 		one "$name" pg 19827 pub,replay

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -147,4 +148,45 @@ func inDB(t *testing.T, fs vfs.FS, do func(*pebble.DB) error) {
 	if err := db.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// Who begins to watch while an append is decided, and not yet on the disk, is told
+// the tail before it, and then the new one.
+func TestWatchTellsNothingUndecided(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := memory(t)
+		hold := func() chan struct{} { // the committer, until it is closed
+			resume := make(chan struct{})
+			go func() {
+				if _, err := e.ReconfigureStream(t.Context(), basin, "s", func(*engine.StreamConfig) { <-resume }); err != nil {
+					t.Error(err)
+				}
+			}()
+			synctest.Wait()
+			return resume
+		}
+		first := hold()
+		p := e.Submit(basin, "s", input("a"))
+		second := hold() // in one group with the append, behind it
+		close(first)
+		synctest.Wait()
+		var told []string
+		for moved, err := range e.Watch(t.Context(), basin, "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			told = append(told, fmt.Sprint(moved))
+			if len(moved) == 0 {
+				close(second)
+			} else if moved[0].Tail == 1 {
+				break
+			}
+		}
+		if got := strings.Join(told, " "); got != "[{s 0}] [] [{s 1}]" {
+			t.Errorf("told %s; want 0, the end of what there is, 1", got)
+		}
+		if _, err := p.Outcome(); err != nil {
+			t.Error(err)
+		}
+	})
 }

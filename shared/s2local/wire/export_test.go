@@ -49,3 +49,6 @@ func formatIf(base64 bool) format {
 func ParseRead(query string) error          { _, err := parseRead(query); return err }
 func ParseList(query string) (int, error)   { q, err := parseList(query); return q.limit, err }
 func ParseEventID(s string) (string, error) { id, err := parseEventID(s); return id.String(), err }
+
+// FaultOf returns the status and the code that a client is told of err.
+func FaultOf(err error) (status int, code string) { f := faultOf(err); return f.status, f.code }

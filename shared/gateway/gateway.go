@@ -4,7 +4,7 @@
 // `dev --lambda` serves, and what the contract suite runs the very bootstraps on.
 //
 // As on AWS, a sandbox works on one request at a time; sandboxes are started as
-// they are needed up to a limit, and kept while idle; one that crashes or
+// they are needed up to a limit, and kept for a while when idle; one that crashes or
 // overruns its timeout is ended and replaced; a function never learns that its
 // caller has left. What goes wrong in front of a function is answered as AWS
 // does, {"Message": ...}, not as a problem document. Facts about the Runtime API
@@ -46,6 +46,7 @@ type Function struct {
 	Timeout   time.Duration // of one invocation
 	Stream    bool          // InvokeMode RESPONSE_STREAM, else BUFFERED
 	Max       int           // sandboxes at once; 0: 100
+	Idle      time.Duration // how long a sandbox is kept for another request; 0: 5 minutes
 }
 
 // Options of New.
@@ -111,6 +112,9 @@ func New(o Options) *Gateway {
 	for name, f := range o.Functions {
 		if f.Max == 0 {
 			f.Max = 100
+		}
+		if f.Idle == 0 {
+			f.Idle = 5 * time.Minute // AWS says only that it is some minutes
 		}
 		g.pools[name] = &pool{name: name, f: f, output: output, all: map[*sandbox]struct{}{}}
 	}

@@ -150,6 +150,24 @@ func TestIdleSandboxIsUsedAgain(t *testing.T) {
 	}
 }
 
+// One that nobody asks for ends, and the next request gets another.
+func TestIdleSandboxEnds(t *testing.T) {
+	s := newFront(t, "host", gateway.Function{Idle: 50 * time.Millisecond})
+	first := s.get("").header.Get("X-Pid")
+	pid, err := strconv.Atoi(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for begun := time.Now(); syscall.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > 20*time.Second {
+			t.Fatalf("process %d lives, 20 s after its only request", pid)
+		}
+	}
+	if a := s.get(""); a.status != 200 || a.header.Get("X-Pid") == first {
+		t.Errorf("behind it: %+v; want an answer of another process", a)
+	}
+}
+
 // What a function flushes arrives while it goes on, and who comes meanwhile gets
 // a sandbox of its own, up to the limit.
 func TestStreamIsRelayedAsProduced(t *testing.T) {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
+	"time"
 )
 
 var (
@@ -64,6 +66,7 @@ func (p *pool) take() (*sandbox, error) {
 	for n := len(p.idle); n > 0; n = len(p.idle) {
 		s := p.idle[n-1]
 		p.idle = p.idle[:n-1]
+		s.rest.Stop()
 		if s.alive() {
 			return s, nil
 		}
@@ -86,9 +89,23 @@ func (p *pool) put(ctx context.Context, s *sandbox) {
 	keep := s.alive() && ctx.Err() == nil && !p.closed
 	if keep {
 		p.idle = append(p.idle, s)
+		s.rest = time.AfterFunc(p.f.Idle, func() { p.retire(s) })
 	}
 	p.mu.Unlock()
 	if !keep {
+		p.drop(s)
+	}
+}
+
+// retire ends s, unless it was taken meanwhile.
+func (p *pool) retire(s *sandbox) {
+	p.mu.Lock()
+	i := slices.Index(p.idle, s)
+	if i >= 0 {
+		p.idle = slices.Delete(p.idle, i, i+1)
+	}
+	p.mu.Unlock()
+	if i >= 0 {
 		p.drop(s)
 	}
 }
@@ -107,6 +124,9 @@ func (p *pool) close() {
 	all := make([]*sandbox, 0, len(p.all))
 	for s := range p.all {
 		all = append(all, s)
+	}
+	for _, s := range p.idle {
+		s.rest.Stop()
 	}
 	p.idle = nil
 	p.mu.Unlock()

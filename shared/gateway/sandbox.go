@@ -32,6 +32,7 @@ type sandbox struct {
 	work   chan *invocation // which it then gets
 	died   chan struct{}    // closed when the process has ended, or is never to begin
 	ending sync.Once
+	rest   *time.Timer // while it is idle: ends it; the pool's
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd // nil: not started

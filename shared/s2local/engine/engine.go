@@ -136,6 +136,10 @@ const parting = 10 * time.Second
 // disk refused a commit, or Close.
 func (e *Engine) Failed() <-chan struct{} { return e.ended }
 
+// Stalled reports whether the disk has not taken what it was given for 5 s: reads
+// work, and appends are ErrLate. It works again by itself, or fails.
+func (e *Engine) Stalled() bool { return e.queue.stalled() }
+
 // fail makes every call from now on give err, which is in the tree of ErrStorage.
 func (e *Engine) fail(err error) {
 	if e.end(err) {

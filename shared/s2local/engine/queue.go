@@ -133,7 +133,7 @@ func (q *queue) look() {
 	q.round++
 	var late []queued
 	for _, t := range slices.Concat(q.taken, q.tasks) { // the oldest first
-		if time.Duration(q.round-t.since)*patrol <= patience {
+		if !q.late(t) {
 			break
 		}
 		late = append(late, t)
@@ -147,6 +147,16 @@ func (q *queue) look() {
 	for _, t := range late {
 		t.giveUp(fmt.Errorf("%w: the disk did not take it within %v", ErrLate, patience))
 	}
+}
+
+// late reports whether t has waited for patience. q.mu is held.
+func (q *queue) late(t queued) bool { return time.Duration(q.round-t.since)*patrol > patience }
+
+// stalled reports whether the committer is at work on what has waited for patience.
+func (q *queue) stalled() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.taken) > 0 && q.late(q.taken[0])
 }
 
 // fail refuses further tasks and gives up those that there are.

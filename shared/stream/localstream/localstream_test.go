@@ -199,10 +199,16 @@ func TestAppendThatIsLate(t *testing.T) {
 		if took := time.Since(began); took < 10*time.Second || took > 10500*time.Millisecond {
 			t.Errorf("two appends took %v; want 5 s each", took)
 		}
+		if err := s.Check(t.Context()); !errors.Is(err, stream.ErrUnavailable) {
+			t.Errorf("check on a disk that takes nothing: err = %v; want ErrUnavailable", err)
+		}
 		close(resume)
 		var position *stream.PositionError
 		if _, err := s.Append(t.Context(), alice, in); !errors.As(err, &position) || position.Tail != 1 {
 			t.Errorf("append at 0: err = %v; want position taken, the tail is 1", err)
+		}
+		if err := s.Check(t.Context()); err != nil {
+			t.Errorf("check when it works again: %v", err)
 		}
 	})
 }

@@ -97,8 +97,12 @@ func (s *Store) Ensure(ctx context.Context) error {
 	return nil
 }
 
-// Check reports whether both basins are what Ensure makes them.
+// Check reports whether both basins are what Ensure makes them, and the disk takes
+// what it is given.
 func (s *Store) Check(ctx context.Context) error {
+	if s.engine.Stalled() {
+		return failed("write to", s.base, fmt.Errorf("%w: the disk takes nothing", stream.ErrUnavailable))
+	}
 	for _, b := range []stream.Basin{stream.Main, stream.Ops} {
 		got, err := s.engine.BasinConfig(ctx, s.basin(b))
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -70,15 +71,16 @@ func (e *Engine) openWithin(o Options) (number uint64, err error) {
 }
 
 // refusals returns what Pebble tells of writes of its own that failed. It repeats
-// them at once, thousands of times a second, so the log gets one a second, and
-// refused the first that it has room for.
-func (e *Engine) refusals(refused chan<- error) func(error) {
+// them at once, so they are slowed down, the log gets one a second, and refused the
+// first that it has room for.
+func (e *Engine) refusals(refused chan<- error, slow *slowFS) func(error) {
 	var last atomic.Int64 // when one was logged, in ms
 	return func(err error) {
 		select {
 		case refused <- err:
 		default:
 		}
+		slow.refused.Store(new(time.Now()))
 		now, was := e.nowMS(), last.Load()
 		if (was == 0 || now < was || now-was >= 1000) && last.CompareAndSwap(was, now) {
 			e.log.Warn("the disk refused a write, which is tried again", slog.Any("error", err))
@@ -86,14 +88,36 @@ func (e *Engine) refusals(refused chan<- error) func(error) {
 	}
 }
 
+// A slowFS waits before a table or a blob file is made when the disk refused one a
+// moment ago: Pebble would try again thousands of times a second, and leave the files
+// of each try until it is opened the next time.
+type slowFS struct {
+	vfs.FS
+	refused atomic.Pointer[time.Time]
+}
+
+const pause = 100 * time.Millisecond
+
+func (s *slowFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob") {
+		if at := s.refused.Load(); at != nil && time.Since(*at) < pause {
+			time.Sleep(pause)
+		}
+	}
+	return s.FS.Create(name, c)
+}
+
+func (s *slowFS) Unwrap() vfs.FS { return s.FS }
+
 // openDB opens Pebble as this package needs it.
 func (e *Engine) openDB(o Options, refused chan<- error) error {
 	// The newest format, also because its tables are written without channels
 	// that Pebble shares between databases: those break synctest.
+	slow := &slowFS{}
 	po := &pebble.Options{
 		FS:                 o.FS,
 		Logger:             pebbleLog{e},
-		EventListener:      &pebble.EventListener{BackgroundError: e.refusals(refused)},
+		EventListener:      &pebble.EventListener{BackgroundError: e.refusals(refused, slow)},
 		FormatMajorVersion: pebble.FormatNewest,
 		MemTableSize:       32 << 20,
 		CacheSize:          16 << 20,
@@ -137,7 +161,8 @@ func (e *Engine) openDB(o Options, refused chan<- error) error {
 		return fmt.Errorf("%w: %s is open in another process: %w", ErrLocked, dir, err)
 	}
 	e.lock, po.Lock = lock, lock
-	po.FS = logFS{po.FS}
+	slow.FS = logFS{po.FS}
+	po.FS = slow
 	if e.db, err = pebble.Open(dir, po); err != nil {
 		return errors.Join(fmt.Errorf("open %s: %w", dir, err), lock.Close())
 	}

@@ -334,7 +334,11 @@ func TestOpenOnAFullDisk(t *testing.T) {
 			}
 			var full atomic.Bool
 			full.Store(true)
+			var tries atomic.Int64
 			fs := errorfs.Wrap(disk.CrashClone(vfs.CrashCloneCfg{}), errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if op.Kind == errorfs.OpCreate && (strings.HasSuffix(op.Path, ".sst") || strings.HasSuffix(op.Path, ".blob")) {
+					tries.Add(1)
+				}
 				if full.Load() && strings.Contains(op.Path, tt.file) && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
 					return errDisk
 				}
@@ -352,6 +356,9 @@ func TestOpenOnAFullDisk(t *testing.T) {
 				}
 			case <-time.After(20 * time.Second):
 				t.Error("open did not return")
+			}
+			if n := tries.Load(); n > 100 {
+				t.Errorf("%d tables and blob files were begun; want a few a second", n)
 			}
 			full.Store(false) // ends what was left behind
 			e := open(t, engine.Options{Dir: "data", FS: disk, Log: quiet})

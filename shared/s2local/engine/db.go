@@ -94,6 +94,7 @@ func (e *Engine) refusals(refused chan<- error, slow *slowFS) func(error) {
 type slowFS struct {
 	vfs.FS
 	refused atomic.Pointer[time.Time]
+	quit    <-chan struct{} // closed when there is no time to wait
 }
 
 const pause = 100 * time.Millisecond
@@ -101,7 +102,10 @@ const pause = 100 * time.Millisecond
 func (s *slowFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob") {
 		if at := s.refused.Load(); at != nil && time.Since(*at) < pause {
-			time.Sleep(pause)
+			select {
+			case <-time.After(pause):
+			case <-s.quit:
+			}
 		}
 	}
 	return s.FS.Create(name, c)
@@ -113,7 +117,7 @@ func (s *slowFS) Unwrap() vfs.FS { return s.FS }
 func (e *Engine) openDB(o Options, refused chan<- error) error {
 	// The newest format, also because its tables are written without channels
 	// that Pebble shares between databases: those break synctest.
-	slow := &slowFS{}
+	slow := &slowFS{quit: e.quit}
 	po := &pebble.Options{
 		FS:                 o.FS,
 		Logger:             pebbleLog{e},

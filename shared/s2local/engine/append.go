@@ -26,7 +26,6 @@ type Ack struct{ Start, End, Tail stream.Position }
 // A Pending is an append that was submitted. Its outcome is told 5.25 s after that at
 // the latest: then as ErrLate, and the append may still be made.
 type Pending struct {
-	e      *Engine
 	key    streamKey
 	basin  *basinMeta
 	at     *uint64
@@ -62,7 +61,7 @@ func (e *Engine) Append(ctx context.Context, basin, name string, in Input) (Ack,
 // against what was accepted before, and commands take effect behind the batch.
 // A refusal that depends on an append is told after that append is durable.
 func (e *Engine) Submit(basin, name string, in Input) *Pending {
-	p := &Pending{e: e, done: make(chan struct{})}
+	p := &Pending{done: make(chan struct{})}
 	if err := e.prepare(p, basin, name, in); err != nil {
 		p.settle(err)
 		return p

@@ -199,18 +199,23 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// stalling returns a disk that takes nothing from when stalled is set until resume
+// is closed.
+func stalling() (fs vfs.FS, stalled *atomic.Bool, resume chan struct{}) {
+	stalled, resume = new(atomic.Bool), make(chan struct{})
+	return errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if stalled.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			<-resume
+		}
+		return nil
+	})), stalled, resume
+}
+
 // A disk that takes nothing for a while keeps nobody waiting longer than they
 // want, and bounds what is queued; what was queued lands when it works again.
 func TestStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var stalled atomic.Bool
-		resume := make(chan struct{})
-		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if stalled.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
-				<-resume
-			}
-			return nil
-		}))
+		fs, stalled, resume := stalling()
 		e := open(t, engine.Options{Dir: "data", FS: fs})
 		create(t, e, "s")
 		stalled.Store(true)
@@ -270,14 +275,7 @@ func TestStall(t *testing.T) {
 // A disk that takes nothing does not keep Close from returning; whoever waits is told.
 func TestCloseOnAStalledDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var stalled atomic.Bool
-		resume := make(chan struct{})
-		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if stalled.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
-				<-resume
-			}
-			return nil
-		}))
+		fs, stalled, resume := stalling()
 		e, err := engine.Open(engine.Options{Dir: "data", FS: fs, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)

@@ -30,7 +30,7 @@ func (e *Engine) Session(basin, name string) *Session {
 
 // Submit is Engine.Submit within the session. One goroutine at a time may call it.
 func (s *Session) Submit(in Input) *Pending {
-	p := &Pending{e: s.e, done: make(chan struct{})}
+	p := &Pending{done: make(chan struct{})}
 	if s.broken {
 		p.settle(ErrAfterRefusal)
 		return p

@@ -121,6 +121,7 @@ func (a *app) dev(ctx context.Context, f devFlags, chosen bool) (err error) {
 	}
 	h := newHost(conf, store, log)
 	h.failed, h.sole = e.Failed(), f.lambda == "" && s2l == nil
+	h.gogc = a.getenv("GOGC")
 	ready := func() { a.welcome(f, l, s2l, tokens) }
 	if f.lambda == "" {
 		return withS2(ctx, e, s2l, tokens.s2.value, log, func(ctx context.Context) error { return h.serve(ctx, l, ready) })

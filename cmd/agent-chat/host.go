@@ -39,6 +39,7 @@ type host struct {
 	front    *gateway.Gateway // answers in place of the handlers; nil: they do, in process
 	failed   <-chan struct{}  // closed when the store is broken for good; nil: never
 	sole     bool             // no other process is on the store
+	gogc     string           // GOGC, as the operator set it
 	draining chan struct{}
 }
 
@@ -69,7 +70,7 @@ func (h *host) serve(ctx context.Context, l net.Listener, ready func()) error {
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(l) }()
 	ready()
-	collectLess()
+	collectLess(h.gogc)
 	h.log.LogAttrs(ctx, slog.LevelInfo, "listening", slog.String("address", l.Addr().String()))
 	var broken error
 	select {
@@ -197,10 +198,10 @@ func isLoopback(addr net.Addr) bool {
 // where Go would stop at twice: what lives is little, and a send costs 6 % less.
 const gcPercent = 200
 
-// collectLess sets gcPercent, unless GOGC says something else than Go's default.
-// The garbage of the start is not to stay, so it comes behind that.
-func collectLess() {
-	if was := debug.SetGCPercent(gcPercent); was != 100 {
-		debug.SetGCPercent(was)
+// collectLess sets gcPercent, unless the operator has set GOGC. The garbage of the
+// start is not to stay, so it comes behind that.
+func collectLess(gogc string) {
+	if gogc == "" {
+		debug.SetGCPercent(gcPercent)
 	}
 }

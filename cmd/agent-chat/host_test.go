@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -60,6 +61,19 @@ func serving(ctx context.Context, t *testing.T, failed <-chan struct{}) (conn ne
 	}()
 	t.Cleanup(func() { _ = near.Close() })
 	return near, end
+}
+
+// What the operator says of the collector holds, also if it is what Go does by itself.
+func TestCollectLess(t *testing.T) {
+	was := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(was)
+	for gogc, want := range map[string]int{"": gcPercent, "100": 100} {
+		debug.SetGCPercent(100)
+		collectLess(gogc)
+		if got := debug.SetGCPercent(100); got != want {
+			t.Errorf("GOGC=%q: the heap grows by %d %%; want %d", gogc, got, want)
+		}
+	}
 }
 
 // A host ends when its store is broken, and says so: it could only answer 503.

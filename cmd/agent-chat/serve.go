@@ -92,6 +92,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 	}
 	h := newHost(conf, st.store, log)
 	h.failed, h.sole = st.failed, st.sole
+	h.gogc = a.getenv("GOGC")
 	return h.serve(ctx, l, func() {
 		url := urlOf(scheme, l)
 		if a.json {
